@@ -249,6 +249,12 @@ class Crosstab(CellProportions):
         """The table; raises for impossible reports, or reports without information."""
         for axis in self._axes:
             axis.check_scores()
+            if axis.mechanism is not None and axis.mechanism.deck is not None:
+                raise ArgumentValueError(
+                    "mechanisms of a table must not be decks of cards, whose blocks it does not "
+                    "know; give by= and blocks= to rr.estimate, or the design of a coin for each "
+                    "person, such as rr.surveys.forced_response"
+                )
             if axis.channel is not None and axis.is_multinomial:
                 check_possible(axis.channel, self.margin(axis.name)._counted)
         return self

@@ -1394,8 +1394,8 @@ def _check_tally(counted: Tally, request: ReportRequest, row_arguments: list[Any
     """Raise for arguments that a tally already holds; True stands for its probabilities."""
     if any(argument is not None and argument is not True for argument in row_arguments):
         raise ArgumentTypeError(
-            "reports is a tally, which is counted already: give by, group, weights and design to "
-            "rr.tally"
+            "reports is a tally, which is counted already: give by, group, weights, blocks and "
+            "design to rr.tally"
         )
     arguments = (request.mechanism, request.prob, request.epsilon)
     if any(argument is not None for argument in arguments):

@@ -128,13 +128,16 @@ def homogeneity(
     same_design = len({estimate.mechanism for estimate in estimates}) == 1
     is_table = all_cells and same_design and is_square(estimates[0])
     counting.check(all_cells)
-    if not all_cells:
-        return result_of(null, n, _against_common(estimates, pooled), effective, notes=notes)
     smallest = min(sizes)
     is_small = smallest <= _SMALL_SAMPLE
     p_value = _exact_p_value(estimates) if is_small else None
+    if not all_cells and p_value is None:
+        return result_of(null, n, _against_common(estimates, pooled), effective, notes=notes)
     counting = replace(counting, p_value=p_value)
-    if is_table:
+    if not all_cells:
+        method, value, df, *_ = _against_common(estimates, pooled)
+        outcome = counting.test(method, value, int(df), np.empty(0))
+    elif is_table:
         table = np.stack([estimate.tally.reported for estimate in estimates])
         outcome = counting.test_table("samples by reports", table)
     else:

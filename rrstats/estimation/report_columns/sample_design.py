@@ -186,9 +186,10 @@ class SampleDesign:
     @property
     def names(self) -> dict[str, Any]:
         """The given columns, and names of columns of replicate weights, by argument."""
+        columns = {self.called.get(name, name): column for name, column in self.columns.items()}
         if not self.replicate_names:
-            return self.columns
-        return {**self.columns, "replicates": self.replicate_names}
+            return columns
+        return {**columns, "replicates": self.replicate_names}
 
     @property
     def replicate_names(self) -> list[Hashable]:
@@ -209,6 +210,11 @@ class SampleDesign:
         )
 
     @property
+    def called(self) -> Mapping[str, str]:
+        """Arguments that have another name for the user."""
+        return {}
+
+    @property
     def finite(self) -> bool:
         """True if it has the size of the population, or probabilities."""
         return self.population is not None or self.probabilities is not None
@@ -223,6 +229,15 @@ class SampleDesign:
         )
 
 
+class DealtBlocksDesign(SampleDesign):
+    """Strata that are the blocks of decks."""
+
+    @property
+    def called(self) -> Mapping[str, str]:
+        """Strata are blocks."""
+        return {"strata": "blocks"}
+
+
 SIMPLE = SampleDesign()
 """A simple random sample of a much larger population."""
 
@@ -231,7 +246,7 @@ def design_of(weights: Any, design: SampleDesign | None, blocks: Any = None) -> 
     """The design from its arguments; weights alone make a design, and so do blocks of decks."""
     if blocks is not None:
         check_left_out("blocks stand alone", weights=weights, design=design)
-        return SampleDesign(strata=blocks)
+        return DealtBlocksDesign(strata=blocks)
     if design is None:
         return SIMPLE if weights is None else SampleDesign(weights=weights)
     check_instance(design, "design", SampleDesign, "a rr.SampleDesign")
@@ -411,7 +426,7 @@ def rows_of(
     reports = next((column for column in columns if isinstance(column, pd.Series)), reports)
     for column in labels:
         aligned(reports, {"by": column})
-    aligned(reports, {**design.columns, "replicates": design.replicates})
+    aligned(reports, {**design.names, "replicates": design.replicates})
     groups = unit_codes = weights = None
     units = ONE_UNIT
     if labels:
@@ -557,7 +572,7 @@ def numbered_pairs(
 def _units(rows: int, design: SampleDesign, times: Counts | None) -> tuple[SampleUnits, Codes]:
     """The strata and clusters of the sample, and the unit of each row."""
     columns = {
-        name: _labels(design.columns[name], rows, name)
+        name: _labels(design.columns[name], rows, design.called.get(name, name))
         for name in ("strata", "clusters")
         if name in design.columns
     }
@@ -566,7 +581,8 @@ def _units(rows: int, design: SampleDesign, times: Counts | None) -> tuple[Sampl
         absent = int(row_times[column.missing()].sum())
         if absent:
             raise ArgumentValueError(
-                f"{name} must be known for every row, found {absent} of {row_times.sum()} missing"
+                f"{design.called.get(name, name)} must be known for every row, found {absent} of "
+                f"{row_times.sum()} missing"
             )
     codes, combinations = _combined(list(columns.values()))
     numbers = dict(zip(columns, combinations, strict=True))

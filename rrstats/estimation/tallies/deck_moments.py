@@ -55,6 +55,10 @@ class DeckMoments(CountedMoments, TargetMoments):
         self.blocks = dealt_blocks(tally, deck)
         counts = tally.counts
         self.block_yes = counts.reported[counts.rows > 0, deck.code]
+        keys = counts.units.keys
+        labels = [keys[place] for place in counts.places[counts.rows > 0].tolist()]
+        self._people = dict(zip(labels, self.blocks.people.tolist(), strict=True))
+        self._deck = deck
 
     @cached_property
     def _yes(self) -> int:
@@ -121,6 +125,17 @@ class DeckMoments(CountedMoments, TargetMoments):
     def null_covariance(self, proportions: Floats) -> Floats:
         """(2, 2) covariance at these proportions."""
         return self._variance_at(float(proportions[self.code])) * _OF_TWO
+
+    def covariance_with(self, other: Moments) -> None:
+        """None, as for independent samples; raises where both may hold people of one block."""
+        if isinstance(other, DeckMoments) and self._deck == other._deck and self._deck.size:
+            for label, people in other._people.items():
+                if label in self._people and self._people[label] + people <= self._deck.size:
+                    raise ArgumentValueError(
+                        "estimates must not have blocks in common, of which each has a part: how "
+                        "many garbled answers fell on each is unknown; give blocks= that lie "
+                        "inside the groups, with labels of their own"
+                    )
 
     @cached_property
     def variance(self) -> Floats:

@@ -172,6 +172,28 @@ def test_blocks_of_a_frame_in_groups_and_parts():
     assert "yes" not in message
 
 
+def test_differences_refuse_parts_of_one_block():
+    """Two estimates of people of one block depend; a full block of the same label is another."""
+    mechanism = rr.surveys.garbling(CATEGORIES, 0.25, deck=8)
+    half = [rr.estimate(["yes", "no"] * 2, mechanism, blocks=["a"] * 4) for _ in range(2)]
+    rule = "estimates must not have blocks in common"
+    refused(ArgumentValueError, rule, rr.difference, *half)
+    refused(ArgumentValueError, rule, rr.hypotheses.homogeneity, *half)
+    full = rr.estimate(["yes", "no"] * 4, mechanism, blocks=["a"] * 8)
+    assert 8 == rr.difference(half[0], full).second.n
+
+
+def test_two_small_full_blocks_have_an_exact_p_value():
+    """It is that of the difference, and of 15 and 15 direct answers."""
+    mechanism = rr.surveys.garbling(CATEGORIES, 0.25)
+    first, second = (rr.estimate(["yes"] * t + ["no"] * (20 - t), mechanism) for t in (5, 11))
+    found = rr.hypotheses.homogeneity(first, second)
+    assert rr.difference(first, second).p_value[1] == pytest.approx(found.p_value)
+    direct = rr.surveys.direct(CATEGORIES)
+    asked, other = (rr.estimate(["yes"] * t + ["no"] * (15 - t), direct) for t in (0, 6))
+    assert rr.hypotheses.homogeneity(asked, other).p_value == pytest.approx(found.p_value)
+
+
 def test_missing_reports_leave_a_block_incomplete():
     """A person without a report drew a card, too: the block has a deck for all."""
     mechanism = rr.surveys.garbling(CATEGORIES, 0.25)
@@ -226,6 +248,23 @@ def test_blocks_are_those_of_decks():
     rule = "blocks are those of designs whose cards"
     refused(ArgumentValueError, rule, rr.estimate, ["no"] * 4, CATEGORIES, 0.75, blocks=[1] * 4)
     refused(ArgumentValueError, rule, rr.tally, ["no"] * 4, CATEGORIES, 0.75, blocks=[1] * 4)
+
+
+def test_errors_speak_of_blocks():
+    """Columns of blocks are strata inside, and messages say blocks; tables take no decks."""
+    decks = rr.surveys.garbling(CATEGORIES, 0.25, deck=4)
+    reports = pd.Series(["no"] * 4)
+    estimate = rr.estimate
+    rule = "blocks must be known for every row, found 1 of 4"
+    refused(ArgumentValueError, rule, estimate, reports, decks, blocks=[1, 1, None, 1])
+    rule = "blocks must have one value for each"
+    refused(ArgumentValueError, rule, estimate, reports, decks, blocks=[1, 1, 1])
+    rule = "blocks must have the same index"
+    refused(ArgumentValueError, rule, estimate, reports, decks, blocks=pd.Series([1] * 4, [5] * 4))
+    frame = pd.DataFrame({"answer": reports, "town": [1, 1, 2, 2]})
+    table = frame.rr.crosstab
+    rule = "must not be decks of cards"
+    refused(ArgumentValueError, rule, table, "answer", "town", mechanisms={"answer": decks})
 
 
 def test_incomplete_blocks_of_other_decks_are_refused():
