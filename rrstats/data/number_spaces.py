@@ -109,13 +109,13 @@ class NumberGrid(NumberSpace):
         return codes
 
     def clipped(self, numbers: Floats) -> tuple[Booleans, Booleans]:
-        """Where numbers are below and above the bounds."""
+        """Masks of the numbers below and above the bounds."""
         low, high = map(float, self.bounds)
         return numbers < low, numbers > high
 
     @property
     def in_words(self) -> str:
-        """What an answer must be."""
+        """The rule for an answer, in words."""
         return "numbers"
 
     def describe(self, most: int = 8) -> str:
@@ -133,7 +133,7 @@ class NumberValues(NumberSpace):
 
     @cached_property
     def _tolerance(self) -> float:
-        """How far a report may be from its value: less than half of the way to another."""
+        """Distance of a report from its value: less than half of the way to another."""
         least_gap = float(np.diff(self.points).min())
         return min(least_gap / 4, _READ_TOLERANCE * float(abs(self.points).max()))
 

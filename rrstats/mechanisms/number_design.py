@@ -52,7 +52,7 @@ _MAX_POINTS = 101
 _MAX_DISTANCE = 1000
 """The largest distance of a bound from 0, in ranges: values of 12 digits must tell reports."""
 
-_LEAST_GAP = 0.00101
+_MIN_GAP = 0.00101
 """Of two values, in ranges; rounding leaves more than .001."""
 
 _DIGITS = 12
@@ -357,7 +357,7 @@ def _unit_matrix(
     order = np.argsort(values, kind="stable")
     rows = tuple(design.matrix[place] for place in order)
     values = values[order]
-    if np.diff(values).min() < 2 * _LEAST_GAP:
+    if np.diff(values).min() < 2 * _MIN_GAP:
         matrix, values = _merged(design.channel.matrix[order], values, scores)
         matrix = private_rows(matrix, exact_ratio(epsilon, k))
         values = _unbiased(matrix, values, scores)
@@ -369,7 +369,7 @@ def _merged(matrix: Floats, values: Floats, scores: Floats) -> tuple[Floats, Flo
     """A matrix and its values, those of nearly equal values merged into one, nearest first."""
     while True:
         gaps = np.diff(values)
-        if gaps.min() >= 2 * _LEAST_GAP:
+        if gaps.min() >= 2 * _MIN_GAP:
             return matrix, values
         place = int(gaps.argmin())
         sizes = matrix[place : place + 2].sum(axis=1)
