@@ -166,6 +166,7 @@ class TextFile:
         blocks: Blocks,
         changed: Columns,
         records: Records,
+        *,
         schema: pa.Schema | None = None,
     ) -> None:
         """Write the same header, then the lines as they are; the records go beside the file.

@@ -123,6 +123,7 @@ class DataFile(Protocol):
         blocks: Blocks,
         changed: Columns,
         records: Records,
+        *,
         schema: pa.Schema | None = None,
     ) -> None:
         """Write a complete file of the same format, in bounded memory.

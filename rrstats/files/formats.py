@@ -244,6 +244,7 @@ class ParquetFile(ArrowFile):
         blocks: Blocks,
         changed: Columns,
         records: Records,
+        *,
         schema: pa.Schema | None = None,
     ) -> None:
         """Write row groups of constant size, with the source's codecs and dictionaries.
@@ -324,6 +325,7 @@ class FeatherFile(ArrowFile):
         blocks: Blocks,
         changed: Columns,
         records: Records,
+        *,
         schema: pa.Schema | None = None,
     ) -> None:
         """Write batches of constant size, compressed by LZ4 as pandas does.

@@ -647,7 +647,7 @@ def rewrite(
         for group in grouped(blocks, schema, file.group_rows(changed, share=8)):
             for batch in group.to_batches():
                 shuffle.add(batch)
-        file.write(sink, shuffle.batches(), changed, records, shuffle.finish())
+        file.write(sink, shuffle.batches(), changed, records, schema=shuffle.finish())
         numbering = shuffle.numbering
         if file.document_is_beside:  # cells of text are not read
             index_names = [name for name in file.names if name in file_metadata.UNNAMED]

@@ -89,7 +89,7 @@ class DealtBlocks:
 
     @cached_property
     def _varying(self) -> tuple[bool, Counts]:
-        """Whether the cards whose number varies fall on a true no, and these cards.
+        """The cards whose number varies, after whether they fall on a true no.
 
         Of incomplete blocks those that dictate a yes, else those that ask and fall on a true yes.
         """

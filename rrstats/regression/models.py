@@ -437,9 +437,9 @@ def mixed(
     groups = open_groups(request, column, opened.column.rows)
     check_two(opened.outcome.k, "(1 | group)", "rr.logit with clusters in design=")
     opened = opened._replace(absent={**opened.absent, **groups.missing()})
-    outcome, used = _used_rows(request, opened)
-    title = _title(link, outcome, used, opened.column.name)
-    return _random_intercepts_fit(title, outcome, used, groups)
+    reports, used = _used_rows(request, opened)
+    title = _title(link, reports, used, opened.column.name)
+    return _random_intercepts_fit(title, reports, used, groups)
 
 
 def _check_no_list_experiment(mechanism: Mechanism | None) -> None:
