@@ -35,6 +35,9 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
 Codes = NDArray[Any]
 
+_MAX_EXAMPLE = 12
+"""The longest list of numbers that an error shows as an example."""
+
 _MAX_SHOWN_LETTERS = 1600
 """The longest list of categories that is shown in full."""
 
@@ -369,9 +372,10 @@ def category_numbers(
     elif values is not None:
         return check_numbers(values, name, size=k)
     if not all(isinstance(number, numbers.Real) for number in numbers_of_all):
+        some = f", such as {list(range(k))}" if k <= _MAX_EXAMPLE else ""
         raise ArgumentTypeError(
             f"{name} must map each of the {k} categories, and no other, to its number, unless the "
-            "categories are numbers; a list has them in the categories' order"
+            f"categories are numbers; a list has them in the categories' order{some}"
         )
     return check_numbers([float(number) for number in numbers_of_all], name)
 

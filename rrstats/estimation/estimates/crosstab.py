@@ -487,13 +487,13 @@ class Crosstab(CellProportions):
         # sum() starts from the number 0
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def conditional(self, of: Any, given: Any) -> ConditionalProportions:
+    def conditional(self, of: Any, given: Any = None) -> ConditionalProportions:
         """Proportions of some columns within each combination of others.
 
         Parameters
         ----------
         of, given : hashable or list of hashables
-            Columns.  The table is summed over all others.
+            Columns; given is by default all others.  The table is summed over the rest.
 
         Returns
         -------
@@ -512,6 +512,8 @@ class Crosstab(CellProportions):
         30% of the people in the north smoke, and 10% of those in the south.
         """
         of_names = self._listed(of)
+        if given is None:
+            given = [name for name in self.names if name not in of_names]
         given_names = self._listed(given)
         places = sorted(self._places((*of_names, *given_names)))
         table = self.margin(*(self.names[place] for place in places))

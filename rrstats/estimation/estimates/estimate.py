@@ -289,9 +289,10 @@ class Estimate(Result):
         Parameters
         ----------
         categories : mapping, optional
-            From each new category to the categories that it holds, of which each is in one; of a
-            mechanism with latent classes (for example those who lie, or answers to the unrelated
-            question) also its classes.  None estimates the classes themselves.
+            From each new category to the categories that it holds, of which each is in one; those
+            that are left out stay as they are.  Of a mechanism with latent classes (for example
+            those who lie, or answers to the unrelated question) also its classes.  None estimates
+            the classes themselves.
 
         Returns
         -------
@@ -302,7 +303,7 @@ class Estimate(Result):
         Raises
         ------
         ArgumentValueError
-            A category is in none or several of the new ones.
+            A category is in several of the new ones, or has the name of one.
         NotIdentifiableError
             The reports do not identify these categories.
 
@@ -999,7 +1000,8 @@ def _classes_shown(
 
     labels : of the classes.
     """
-    check_instance(categories, "categories", Mapping, "a mapping from new category to old ones")
+    rule = "a mapping from new category to old ones, as in {'yes': ['often', 'sometimes']}"
+    check_instance(categories, "categories", Mapping, rule)
     classes = Categories(labels)
     held: dict[Any, list[Hashable]] = {
         new: list(old) if isinstance(old, list | set | frozenset | range) else [old]
@@ -1016,12 +1018,16 @@ def _classes_shown(
             for new, old_ones in held.items()
         }
         named = [classes.code(old) for old_ones in held.values() for old in old_ones]
-    if sorted(named) != list(range(classes.k)):
+    rest = [code for code in range(classes.k) if code not in named]
+    kept = [mechanism.categories[mechanism.channel.class_of[code]] for code in rest]
+    if len({*named}) < len(named) or max(named, default=0) >= classes.k or {*kept} & {*held}:
         raise ArgumentValueError(
             f"categories must have each of {classes.describe()} in one new category, as in "
-            f'{{"yes": ["often", "sometimes"], "no": ["never"]}}; found {len(named)} names'
+            f'{{"yes": ["often", "sometimes"], "no": ["never"]}}, or leave it out; found '
+            f"{len(named)} names"
         )
-    return {old: new for new, old_ones in held.items() for old in old_ones}
+    shows = {old: new for new, old_ones in held.items() for old in old_ones}
+    return shows | {classes.categories[code]: new for code, new in zip(rest, kept, strict=True)}
 
 
 @runtime_checkable

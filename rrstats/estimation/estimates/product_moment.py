@@ -113,7 +113,7 @@ def scaled_numbers(categories: tuple[Hashable, ...], values: Any, name: Hashable
     values : the numbers; by default the categories themselves, or 0 and 1 for two words.
     The scale gives the same correlation with smaller rounding errors.
     """
-    numbers = category_numbers(values, categories, f"values of column {name!r}", words=True)
+    numbers = category_numbers(values, categories, f"values={{{name!r}: ...}}", words=True)
     if not len(numbers):
         return numbers
     middle = (numbers.max() + numbers.min()) / 2

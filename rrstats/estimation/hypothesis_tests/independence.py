@@ -97,6 +97,10 @@ def independence(
     noise is dependent too.
     """
     counting = Counting(statistic)
+    if isinstance(mechanism, str):
+        raise ArgumentTypeError(
+            "table must be that of two columns, as in independence(rr.crosstab(df, 'a', 'b'))"
+        )
     if mechanisms is None and not isinstance(table, Crosstab):
         estimate = as_estimate(table, mechanism=mechanism, prob=prob, epsilon=epsilon)
         return pair_independence(estimate, pairs, counting)

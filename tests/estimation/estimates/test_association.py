@@ -368,11 +368,17 @@ def test_bad_input_says_what_to_do():
     numbered = correlations(frame, "y", "x", values={"x": [1, 2, 3]})
     for call, words in (
         (lambda: table.margin("x").association("cramers_v"), r"two columns.*table\.margin"),
-        (lambda: table.association("correlation"), "values of column 'x' must map each of the 3"),
-        (lambda: table.association("correlation", values={"x": {"a": 1}}), "'x' must map each"),
+        (
+            lambda: table.association("correlation"),
+            r"values={'x': \.\.\.} must map each of the 3.*\[0, 1, 2\]",
+        ),
+        (
+            lambda: table.association("correlation", values={"x": {"a": 1}}),
+            r"'x': \.\.\.} must map each",
+        ),
         (
             lambda: table.association("correlation", values={"x": pd.Series([1, 2, 4])}),
-            "'x' must map each",
+            r"'x': \.\.\.} must map each",
         ),
         (
             lambda: table.association("correlation", values={"z": [1, 2]}),
@@ -387,7 +393,7 @@ def test_bad_input_says_what_to_do():
             lambda: table.association("phi", categories=("d", "yes")),
             "'d' is not among the categories of col",
         ),
-        (lambda: correlations(frame, ["x", "y"]), "'x' must map each.*a list has them"),
+        (lambda: correlations(frame, ["x", "y"]), r"'x': \.\.\.} must map each.*a list has them"),
         (lambda: correlations([1, 2], "x"), "DataFrame"),
         (lambda: numbered.table("r"), "values must be one of"),
     ):
@@ -406,10 +412,14 @@ def test_bad_input_says_what_to_do():
 @pytest.mark.parametrize(
     ("values", "error", "words"),
     [
-        ({"x": pd.Series(["secret", "b", "c"])}, ArgumentTypeError, "'x' must map each"),
-        ({"x": {"secret": "secret", "b": 2, "c": 3}}, ArgumentTypeError, "'x' must map each"),
-        ({"x": [1, 2, [3]]}, ArgumentTypeError, "'x' must be numbers"),
-        ({"x": "secret"}, ArgumentTypeError, "'x' must be numbers"),
+        ({"x": pd.Series(["secret", "b", "c"])}, ArgumentTypeError, r"'x': \.\.\.} must map each"),
+        (
+            {"x": {"secret": "secret", "b": 2, "c": 3}},
+            ArgumentTypeError,
+            r"'x': \.\.\.} must map each",
+        ),
+        ({"x": [1, 2, [3]]}, ArgumentTypeError, r"'x': \.\.\.} must be numbers"),
+        ({"x": "secret"}, ArgumentTypeError, r"'x': \.\.\.} must be numbers"),
         (pd.Series(["secret", "b"]), ArgumentTypeError, "values must be a mapping.*found Series"),
     ],
 )

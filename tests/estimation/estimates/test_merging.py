@@ -54,6 +54,19 @@ def test_every_design_of_one_matrix_merges(name):
     assert merged.variance[0] <= est.variance[0] * 1.001
 
 
+def test_categories_that_are_left_out_stay():
+    """Also those of a design with latent classes, whose classes stay in their category."""
+    merged = EST.merge({"yes": ["sometimes", "often"]})
+    assert ("never", "yes") == merged.categories
+    assert merged.proportions == pytest.approx(SUMS @ EST.proportions)
+    design = rr.surveys.unrelated_question_two_samples(["no", "yes"], [0.7, 0.2], yes="yes")
+    counts = dict(zip(design.groups, ([60, 40], [50, 50]), strict=True))
+    est = rr.estimate(rr.Tally.from_counts(counts, design))
+    trait = [each for each in design.domain.categories if each[0] == "yes"]
+    kept = est.merge({"has it": trait})
+    assert kept.proportions == pytest.approx(est.proportions)
+
+
 def test_groups_and_designs_merge():
     """Groups are merged one by one; weights and clusters stay."""
     rng = np.random.default_rng(3)
@@ -73,7 +86,12 @@ def test_groups_and_designs_merge():
 
 def test_merging_refuses():
     """Categories in none or two of the new ones; reports of several; other containers."""
-    for wrong in ({"no": ["never"]}, {"a": ANSWERS, "b": ["often"]}, {"a": [*ANSWERS, "x"]}):
+    for wrong in (
+        {"never": ["often"]},
+        {"a": ["x"]},
+        {"a": ANSWERS, "b": ["often"]},
+        {"a": [*ANSWERS, "x"]},
+    ):
         with pytest.raises(ArgumentValueError, match="in one new category"):
             EST.merge(wrong)
     with pytest.raises(ArgumentTypeError, match="a mapping from new category"):
