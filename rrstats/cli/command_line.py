@@ -251,8 +251,12 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; the command itself reports an argument that it does not know."""
         options, left = super().parse_known_args(args, namespace)
-        if "--keep-order" in left:
-            self.error(str(wrong_keyword("privatize", "keep_order", [])))
+        wrong = next((word for word in left if word.startswith("--")), "")
+        if wrong:
+            listed = [name.lstrip("-") for name in self._option_string_actions]
+            keywords = [name.replace("-", "_") for name in listed if len(name) > 1]
+            name = wrong.lstrip("-").partition("=")[0].replace("-", "_")
+            self.error(str(wrong_keyword(self.prog.split()[-1], name, keywords)))
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}")
         return options, left

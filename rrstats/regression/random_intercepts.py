@@ -674,7 +674,8 @@ class RandomInterceptsResult(RegressionResult):
         """Rows above the table: a label and a text each."""
         people, errors = super()._header
         sizes = self._sizes
-        range_of_sizes = f"{sizes.min():,.0f} to {sizes.max():,.0f} people"
+        ends = dict.fromkeys(f"{size:,.0f}" for size in (sizes.min(), sizes.max()))
+        range_of_sizes = f"{' to '.join(ends)} people"
         rows = [people, ("groups", f"{len(self.groups):,} of {range_of_sizes}")]
         if self.fit.is_finite:
             test = self.variance_test()

@@ -374,7 +374,7 @@ class RegressionResult(FrameTable):
     def _convergence(self) -> tuple[str, str]:
         """The row of the header about the search."""
         converged = "yes" if self.converged else "no"
-        return "converged", f"{converged}, {self.iterations} iterations"
+        return "converged", f"{converged}, {counted(self.iterations, 'iteration')}"
 
     @property
     def _errors(self) -> str:

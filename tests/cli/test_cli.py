@@ -157,7 +157,8 @@ def test_help_fits_a_terminal(capsys, command):
         (["--epsilon", "nan"], "--epsilon must be"),
         (["--epsilon", "50"], "the largest possible is"),
         (["--prob", "0.75", "--epsilon", "1"], "not allowed with"),
-        (["--pro", "0.75"], "unrecognized"),
+        (["--pro", "0.75"], "did you mean prob?"),
+        (["--eps", "1"], "takes no eps; give epsilon"),
         (["more"], "unrecognized"),
     ],
 )

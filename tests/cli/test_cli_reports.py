@@ -214,6 +214,7 @@ def test_help_lists_the_exit_codes(capsys):
     ("words", "said"),
     [
         (["--categories", "yes,", "no"], "must be words separated by commas without spaces"),
+        (["--columns", "answer"], "did you mean column?"),
         (["--categories", "yes", ",no"], "unrecognized arguments: ,no;"),
         (["--categories", " ,yes"], "none of them empty"),
         (["--categories", "a,,b"], "none of them empty"),
@@ -233,8 +234,8 @@ def test_an_unknown_option_is_answered_by_its_command(folder, capsys):
     """Nothing is said of words where none were left over."""
     line = refused(capsys, "estimate", "out.csv", "--colum=answer")
     assert (
-        "rrstats estimate: unrecognized arguments: --colum=answer; see rrstats estimate --help\n"
-        == line
+        "rrstats estimate: estimate takes no colum; did you mean column?; see rrstats estimate "
+        "--help\n" == line
     )
     assert "unrecognized arguments: x;" in refused(capsys, "check", "out.csv", "x")
 

@@ -395,3 +395,12 @@ def test_without_its_packages_the_error_names_them(monkeypatch, absent):
     monkeypatch.delitem(sys.modules, "rrstats.engines.polars")
     with pytest.raises(rr.errors.MissingPackageError, match=r"pip install polars pyarrow"):
         importlib.import_module("rrstats.engines.polars")
+
+
+def test_a_column_without_record_is_told_the_way_of_polars():
+    """No word of attrs or of df.rr.carry, which are pandas'."""
+    column = pl.Series("vote", ["yes", "no"])
+    with pytest.raises(rr.errors.RRStatsError, match="polars does not keep") as raised:
+        rr.estimate(column)
+    assert "carry" not in str(raised.value)
+    assert "columns='vote'" in str(raised.value)

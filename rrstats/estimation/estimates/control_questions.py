@@ -27,7 +27,7 @@ from rrstats._checks import (
     check_whole_number,
     quote_list,
 )
-from rrstats._display import label, percent_range
+from rrstats._display import counted, label, percent_range
 from rrstats._names import checked_options
 from rrstats._typing import Floats
 from rrstats.data.bitsets import Subsets
@@ -368,7 +368,7 @@ class Corrected(Result):
         rows = proportion_rows(self.categories, self.proportions, self.interval(level))
         rows["comparison"] = self.moments.proportions
         xlabel = "proportion among people who do not answer at random"
-        options = {"title": titled(self.name, f"{self.n:,} reports"), **options}
+        options = {"title": titled(self.name, counted(self.n, "report")), **options}
         return plot_intervals(
             rows, ax, xlabel=xlabel, level=level, comparison="uncorrected estimate", **options
         )

@@ -32,7 +32,7 @@ from rrstats._checks import (
     check_level,
     quote,
 )
-from rrstats._display import label, percent_range
+from rrstats._display import counted, label, percent_range
 from rrstats._names import checked_keywords, checked_options, did_you_mean
 from rrstats._typing import (
     ColumnLike,
@@ -967,7 +967,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         if truth is not None:
             rows["truth"] = check_truth(truth, self.categories, missing=0.0)
         whom = "these rows" if self.target == "sample" else "the population"
-        options = {"title": titled(self.name, f"{self.n:,} reports"), **options}
+        options = {"title": titled(self.name, counted(self.n, "report")), **options}
         return plot_intervals(
             rows,
             ax,

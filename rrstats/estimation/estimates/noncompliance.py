@@ -32,7 +32,7 @@ from rrstats._checks import (
     check_proportions,
     quote,
 )
-from rrstats._display import label, percent_range
+from rrstats._display import counted, label, percent_range
 from rrstats._typing import Booleans, Floats
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
@@ -489,7 +489,7 @@ class NoncomplianceBounds(Result):
             ax,
             level=level,
             ylabel=f"proportion of {label(self.categories[place])} among the others",
-            title=titled(self.name, f"{self.n:,} reports") if title is None else title,
+            title=titled(self.name, counted(self.n, "report")) if title is None else title,
             figsize=figsize,
         )
 

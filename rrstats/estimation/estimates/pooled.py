@@ -28,7 +28,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_level
-from rrstats._display import label, percent_range
+from rrstats._display import counted, label, percent_range
 from rrstats._names import checked_options
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -415,7 +415,9 @@ class PooledGroups(Result):
         ]
         nobody = int((self.sizes == 0).sum())
         if nobody:
-            notes.append(f"{nobody} groups have no reports: theirs is the mean of the model.")
+            notes.append(
+                f"Without reports: {counted(nobody, 'group')}, with the mean of the model."
+            )
         if len(self.model.estimates) <= _FEW_GROUPS:
             notes.append(
                 f"{len(self.model.estimates)} groups say little about how much groups differ."

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_level
-from rrstats._display import label
+from rrstats._display import counted, label
 from rrstats._names import checked_options
 from rrstats._typing import Floats
 from rrstats.estimation.estimates.estimated_number import EstimatedNumber
@@ -220,5 +220,5 @@ class ProportionsAmong(Result):
         table = self.to_frame(level)
         ends = table["low"].to_numpy(), table["high"].to_numpy()
         rows = proportion_rows(self.categories, table["proportion"].to_numpy(), ends)
-        options = {"title": f"{self.n:,} reports", **options}
+        options = {"title": counted(self.n, "report"), **options}
         return plot_intervals(rows, ax, xlabel="proportion", level=level, **options)

@@ -310,7 +310,9 @@ class ReportSource(NamedTuple):
         name = getattr(values, "name", None)
         attrs = getattr(values, "attrs", None)
         records = records_of(attrs) if attrs else {}
-        return cls(name, records.get(name) if records else None, records)
+        library = type(values).__module__.partition(".")[0]
+        engine = library if library == "polars" else ""
+        return cls(name, records.get(name) if records else None, records, engine=engine)
 
     def group(self, group: Any) -> Any:
         """The column of the samples of rows: the one that is given, or the public one of a plan."""
@@ -342,9 +344,9 @@ class ReportSource(NamedTuple):
         where = "this column" if self.name is None else f"column {self.name!r}"
         if self.engine:
             return ArgumentTypeError(
-                f"{where} has no record of its mechanism: most engines lose it, and so does "
-                f"{self.engine}.  For reports give the mechanism, as in rr.estimate(frame, "
-                f"mechanism, columns={self.name!r}), or read the file with rr.files.read(path).  "
+                f"{where} has no record of its mechanism, which {self.engine} does not keep.  For "
+                "reports give the mechanism, as in rr.estimate(frame, mechanism, columns="
+                f"{self.name!r}), or read the file with rr.files.read(path).  "
                 "True answers: rr.surveys.direct(categories)"
             )
         gone = [name for name in self.recorded if name not in self.columns]

@@ -147,7 +147,7 @@ def test_covariates_explain_groups_and_predict_others():
     assert np.isnan(pooled.raw[-1]).all()
     assert pooled.shrinkage[-1] == 1
     assert pooled.proportions[-1, 1] == pytest.approx(0.8, abs=0.05)
-    assert "1 groups have no reports" in repr(pooled)
+    assert "Without reports: 1 group, with" in repr(pooled)
     region = pd.DataFrame({"region": ["n", "s"] * 20})
     assert groups_of(counts).pooled(region).columns.shape == (40, 2)
 
