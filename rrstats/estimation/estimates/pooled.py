@@ -48,14 +48,22 @@ from rrstats.plots import PlotOptions, plot_intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GRID = 60
-"""Values of rho at which its likelihood is computed, equally far on the scale of its root."""
 
-_REFINEMENTS = 2
-"""Times that the grid is narrowed to where the likelihood has its mass."""
+@dataclass(frozen=True)
+class _GridConstants:
+    """Constants of the posterior of rho.
 
-_NEGLIGIBLE = 12.0
-"""Difference of the log-likelihood from its maximum beyond which rho is left out."""
+    points : values of rho, equally far on the scale of its root.
+    refinements : times that the grid is narrowed to where the likelihood has its mass.
+    negligible : difference of the log-likelihood from its maximum beyond which rho is left out.
+    """
+
+    points: int = 60
+    refinements: int = 2
+    negligible: float = 12.0
+
+
+_GRID = _GridConstants()
 
 _FEW_GROUPS = 5
 """A note warns where so few groups, or fewer, say how much groups differ."""
@@ -540,17 +548,17 @@ def _posterior_of_rho(model: _Model) -> tuple[Floats, Floats, float]:
 
     The prior is flat on rho.
     """
-    roots = np.linspace(0.0, 1.0, _GRID)
-    for _ in range(_REFINEMENTS):  # to where the likelihood has its mass
+    roots = np.linspace(0.0, 1.0, _GRID.points)
+    for _ in range(_GRID.refinements):  # to where the likelihood has its mass
         logs = np.array([model.log_likelihood(root**2) for root in roots])
-        likely = np.flatnonzero(logs > logs.max() - _NEGLIGIBLE)
+        likely = np.flatnonzero(logs > logs.max() - _GRID.negligible)
         low = roots[max(likely[0] - 1, 0)]
-        high = roots[min(likely[-1] + 1, _GRID - 1)]
-        roots = np.linspace(low, high, _GRID)
+        high = roots[min(likely[-1] + 1, _GRID.points - 1)]
+        roots = np.linspace(low, high, _GRID.points)
     logs = np.array([model.log_likelihood(root**2) for root in roots])
     weights = np.exp(logs - logs.max()) * roots  # flat in rho: d rho = 2 root d root
     best = int(np.argmax(logs))
-    ends = roots[max(best - 1, 0)], roots[min(best + 1, _GRID - 1)]
+    ends = roots[max(best - 1, 0)], roots[min(best + 1, _GRID.points - 1)]
     optimum = scipy.optimize.minimize_scalar(
         lambda root: -model.log_likelihood(root**2), bounds=ends, method="bounded"
     )
