@@ -31,7 +31,7 @@ from rrstats.estimation.estimates.product_moment import (
     scaled_numbers,
     values_by_column,
 )
-from rrstats.estimation.estimates.result import Result, formats_of, proportion_rows
+from rrstats.estimation.estimates.result import Result, formats_of, proportion_rows, sample_header
 from rrstats.estimation.report_columns.report_columns import ReportColumn
 from rrstats.estimation.report_columns.report_frames import ReportFrame, not_asked, plan_records
 from rrstats.estimation.tallies.part_scores import PartScores, in_parts
@@ -209,9 +209,7 @@ class Correlations(Result):
     @property
     def _header(self) -> list[tuple[str, str]]:
         """The rows and the privatized columns."""
-        rows = [("target", self.target), ("n", f"{self.n:,}")]
-        if self.n_missing:
-            rows.append(("missing", f"{self.n_missing:,}"))
+        rows = sample_header(self.target, self.n, self.n_missing)
         if self.private:
             rows.append(("privatized", ", ".join(map(label, self.private))))
         return rows

@@ -69,6 +69,7 @@ from rrstats.estimation.estimates.result import (
     Result,
     label_column,
     proportion_rows,
+    sample_header,
     titled,
 )
 from rrstats.estimation.report_columns.report_frames import ReportRequest
@@ -844,10 +845,8 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
     @property
     def _header(self) -> Sequence[tuple[str, str]]:
         """The target, the size of the sample and its design."""
-        rows = [("target", self.target), ("n", f"{self.n:,}")]
-        if self.n_missing:
-            absent = "missing" if self.tally.plan is None else "not asked"
-            rows.append((absent, f"{self.n_missing:,}"))
+        absent = "missing" if self.tally.plan is None else "not asked"
+        rows = sample_header(self.target, self.n, self.n_missing, absent=absent)
         return [*rows, *self.moments._header]
 
     @property

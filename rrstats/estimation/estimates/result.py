@@ -211,6 +211,16 @@ class LabelledInterval(Interval[Floats], FrameTable):
         return columns([["category", "low", "high"], *rows])
 
 
+def sample_header(
+    target: str, n: int, n_missing: int, *, absent: str = "missing"
+) -> list[tuple[str, str]]:
+    """The target and the rows above a table; absent : what the rows without a report are."""
+    rows = [("target", target), ("n", f"{n:,}")]
+    if n_missing:
+        rows.append((absent, f"{n_missing:,}"))
+    return rows
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupResult(Result):
     """Base of estimates of a number in the true groups; ``_what`` names them, such as "means"."""
@@ -240,10 +250,7 @@ class GroupResult(Result):
     @property
     def _header(self) -> list[tuple[str, str]]:
         """The target, and the rows."""
-        rows = [("target", self.target), ("n", f"{self.n:,}")]
-        if self.n_missing:
-            rows.append(("missing", f"{self.n_missing:,}"))
-        return rows
+        return sample_header(self.target, self.n, self.n_missing)
 
     @property
     def _whom(self) -> str:
