@@ -1,8 +1,11 @@
 """The front fits a screen: the number, the words and the order of public parameters."""
 
+import ast
 import inspect
+import re
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -170,3 +173,24 @@ def test_columns_have_one_vocabulary(tables):
         assert not others & set(frame.index.names), name
         for member in ("plot", "interpret", "notes"):
             assert hasattr(table, member), (name, member)
+
+
+def test_the_page_of_the_front_has_every_name(pa):
+    """Its cells run, and what they show has each public name and each member of results."""
+    pytest.importorskip("IPython")
+    pytest.importorskip("jinja2")
+    text = (Path(__file__).parents[1] / "docs" / "reference" / "front.md").read_text("utf-8")
+    cells = re.findall(r"```\{code-cell\} python\n:tags: \[remove-input\]\n(.*?)```", text, re.S)
+    namespace = {}
+    shown = []
+    for cell in cells:
+        *lines, last = ast.parse(cell).body
+        exec(compile(ast.Module(lines, []), "front.md", "exec"), namespace)
+        shown.append(eval(compile(ast.Expression(last.value), "front.md", "eval"), namespace).data)
+    assert all(f"rr.{name}<" in shown[0] for name in dir(rr))
+    names = {path.rpartition(".")[2] for path in public_calls()} | {*dir(rr.files)}
+    names -= {*dir(rr)}
+    assert [] == sorted(name for name in names if f">{name}<" not in shown[1])
+    for kind in (rr.estimators.Estimate, FrameAccessor, rr.regression.LikelihoodResult):
+        members = [name for name in dir(kind) if name[0] != "_"]
+        assert [] == [name for name in members if not re.search(rf"\b{name}\b", shown[2])]
