@@ -241,25 +241,29 @@ export function drawIntervals(rows, { title = "95% intervals", width = 640, plac
   const marks = ticks(all);
   const [first, last] = [marks[0], marks.at(-1)];
   const at = (value) => (22 + ((width - 44) * (value - first)) / (last - first)).toFixed(1);
-  const height = 46 * rows.length + 22;
-  const words = ({ name, low, high, proportion, truth }) =>
-    `${name}: ${known(proportion) ? `${percent(proportion, places)}, ` : ""}` +
-    `${percent(low, places)} to ${percent(high, places)}${known(truth) ? ` (truth ${percent(truth, places)})` : ""}`;
+  const numbers = ({ low, high, proportion, truth }) =>
+    `${known(proportion) ? `${percent(proportion, places)}, ` : ""}${percent(low, places)} to ${percent(high, places)}` +
+    (known(truth) ? ` (truth ${percent(truth, places)})` : "");
+  const words = (row) => `${row.name}: ${numbers(row)}`;
+  const isWide = rows.every((row) => 7 * words(row).length < width - 30); // else the name has a line of its own
+  const step = isWide ? 46 : 62;
+  const height = step * rows.length + 22;
   const grid = marks.map(
     (mark) =>
       `<path class="grid" d="M${at(mark)} 0V${height - 20}" stroke="currentColor" stroke-opacity="0.2"/>` +
       `<text x="${at(mark)}" y="${height - 5}" text-anchor="middle">${fixed(mark * 100, 0)}%</text>`,
   );
   const bars = rows.map((row, place) => {
-    const y = 46 * place + 32;
+    const y = step * (place + 1) - 14;
     const [low, high] = [at(row.low), at(row.high)];
+    const lines = isWide ? [words(row)] : [numbers(row), `${row.name}:`];
+    const text = lines.map((line, up) => `<text x="22" y="${y - 14 - 16 * up}">${escaped(line)}</text>`);
     const dot = known(row.proportion) ? `<circle cx="${at(row.proportion)}" cy="${y}" r="4.5" fill="currentColor"/>` : "";
     const diamond = known(row.truth)
       ? `<path class="truth" d="M${at(row.truth)} ${y - 8}l6 8l-6 8l-6-8z" fill="none" stroke="currentColor" stroke-width="2"/>`
       : "";
     return (
-      `<text x="22" y="${y - 14}">${escaped(words(row))}</text>` +
-      `<path class="interval" d="M${low} ${y}H${high}M${low} ${y - 6}v12M${high} ${y - 6}v12" fill="none" ` +
+      `${text.join("")}<path class="interval" d="M${low} ${y}H${high}M${low} ${y - 6}v12M${high} ${y - 6}v12" fill="none" ` +
       `stroke="currentColor" stroke-width="2.5"/>${dot}${diamond}`
     );
   });
