@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_level, check_one_of, quote, quote_list
 from rrstats._display import FrameTable, SummaryTable, counted, label
-from rrstats._names import checked_keywords, checked_options
+from rrstats._names import MissingMembers, checked_keywords, checked_options
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import (
     ArgumentTypeError,
@@ -609,7 +609,7 @@ def verdict(statistic: float, df: int, p: float) -> str:
 
 @checked_keywords
 @dataclass(frozen=True, repr=False)
-class GoodnessOfFit:
+class GoodnessOfFit(MissingMembers):
     """Observed and expected counts of reports, compared in groups of equal covariates.
 
     Attributes

@@ -451,6 +451,22 @@ class Means(GroupResult):
         low, high = fieller(totals, self._sizes, self._moments, limit)
         return Interval(low + self._centre, high + self._centre)
 
+    def __getitem__(self, category: Hashable) -> EstimatedNumber:
+        """The mean of one group, with its interval."""
+        place = self._place(category)
+        return EstimatedNumber(
+            f"mean of {label(self.categories[place])}",
+            float(self.means[place]),
+            float(self.std_error[place]),
+            partial(self._interval_at, place),
+            is_proportion=False,
+        )
+
+    def _interval_at(self, place: int, level: float) -> Interval[float]:
+        """The interval of the mean of one group, by its place."""
+        low, high = self.interval(level)
+        return Interval(float(low[place]), float(high[place]))
+
     def difference(self, first: Hashable, second: Hashable) -> EstimatedNumber:
         """Estimate the mean of one group minus that of another.
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from rrstats._checks import check_instance
 from rrstats._display import label
-from rrstats._names import checked_keywords
+from rrstats._names import MissingMembers, checked_keywords
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.axes import Axis
@@ -33,7 +33,7 @@ TINY = 1e-300
 
 @checked_keywords
 @dataclass(frozen=True)
-class Association:
+class Association(MissingMembers):
     """One measure of association between two columns, with its interval.
 
     Attributes

@@ -1,6 +1,7 @@
 """Means of a number by a privatized group: exact, golden, by property and by bounded chance."""
 
 import itertools
+import pickle
 import warnings
 
 import numpy as np
@@ -318,6 +319,19 @@ def test_groups_out_of_the_design_are_refused():
     refused(ArgumentValueError, "not among the categories", found.difference, "yes", "never")
     nothing = found.difference("yes", "yes")
     assert (0.0, 0.0) == (nothing.value, nothing.std_error)
+
+
+def test_a_group_has_its_mean_as_one_number():
+    """By its name, with the interval of its row; it can be pickled."""
+    pay = [10.0] * 300 + [20.0] * 300
+    answers = ["no"] * 240 + ["yes"] * 60 + ["no"] * 60 + ["yes"] * 240
+    found = rr.means(pay, answers, rr.KRR(["no", "yes"], 0.8))
+    row = found.to_frame(0.9).set_index("category").loc["yes"]
+    number = pickle.loads(pickle.dumps(found["yes"]))
+    assert (row["mean"], row["std_error"]) == (number.value, number.std_error)
+    assert (row["low"], row["high"]) == tuple(number.interval(0.9))
+    with pytest.raises(rr.errors.RRStatsError):
+        found["maybe"]
 
 
 # -- chance ------------------------------------------------------------------------------------
