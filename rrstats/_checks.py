@@ -22,7 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Floats, NumbersByCategory
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MissingPackageError,
+    RRStatsError,
+)
 
 MAX_CATEGORIES = 2**63
 
@@ -261,6 +266,18 @@ def needing(rule: str) -> Iterator[None]:
         yield
     except ImportError:
         raise MissingPackageError(rule) from None
+
+
+@contextmanager
+def naming_column(
+    name: Hashable,
+    errors: tuple[type[RRStatsError], ...] = (ArgumentValueError, ArgumentTypeError),
+) -> Iterator[None]:
+    """Add the name of a column to errors of these types, about its declaration."""
+    try:
+        yield
+    except errors as error:
+        raise type(error)(f"column {quote(name)}: {error}") from None
 
 
 # -- arrays of numbers that are parameters ---------------------------------------------------

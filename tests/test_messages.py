@@ -41,7 +41,15 @@ def test_a_mapping_to_categories_takes_one_epsilon():
     with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found neither"):
         ANSWERS.rr.privatize(CATEGORIES)
     with pytest.raises(ArgumentTypeError, match=r"column 'vote' has a mechanism, .* epsilon out"):
-        ANSWERS.rr.privatize({"vote": M, "health": ["poor", "fair", "good"]}, epsilon=1)
+        ANSWERS.rr.privatize({"vote": M}, epsilon=1)
+
+
+def test_a_mapping_may_mix_declarations():
+    """A mechanism keeps its own epsilon; the other columns have the given one; they add up."""
+    mixed = {"vote": M, "health": pd.CategoricalDtype(CATEGORIES["health"])}
+    released = ANSWERS.rr.privatize(mixed, epsilon=1)
+    assert {"vote": M, "health": rr.KRR(CATEGORIES["health"], epsilon=1)} == released.rr.mechanisms
+    assert released.rr.epsilon == pytest.approx(M.epsilon + 1)
 
 
 def planned():

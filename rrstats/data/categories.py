@@ -136,6 +136,29 @@ def _distinct_places(plain: Sequence[Hashable]) -> dict[Hashable, int]:
     return seen
 
 
+def _check_labels(
+    plain: Sequence[Hashable], labels: Sequence[object], seen: Mapping[Hashable, int]
+) -> None:
+    """Raise unless each category of a codebook has a label of its own; ``seen`` are the codes."""
+    example = "as in {1: 'never', 2: 'once'}"
+    others = [type(label).__name__ for label in labels if not isinstance(label, str)]
+    if others:
+        swapped = all(isinstance(category, str) for category in plain)
+        why = "codes and labels are swapped" if swapped else f"found one of type {others[0]}"
+        raise ArgumentTypeError(
+            f"categories in a codebook must have labels that are text, {example}; {why}"
+        )
+    places = dict(seen)
+    for place, label in enumerate(labels):
+        first = places.setdefault(_collision_key(label), place)
+        if first != place:
+            raise ArgumentTypeError(
+                "categories in a codebook must each have a different label, that is not another "
+                f"category, {example}; number {first + 1} and number {place + 1} are the same "
+                "text: merge the two codes, or give them other labels"
+            )
+
+
 class Categories:
     """The k declared categories, in their declared order; they never depend on data.
 
@@ -189,14 +212,7 @@ class Categories:
         labels = plain
         if isinstance(categories, Mapping):
             labels = tuple(categories.values())
-            for place, label in enumerate(labels):
-                if not isinstance(label, str) or place != seen.setdefault(
-                    _collision_key(label), place
-                ):
-                    raise ArgumentTypeError(
-                        "categories in a codebook must each have a different label, as text, "
-                        "that is not another category: {1: 'never', 2: 'once'}"
-                    )
+            _check_labels(plain, labels, seen)
             declared = dict(zip(plain, labels, strict=True))
         self.__dict__.update(categories=plain, labels=labels, declared=declared, k=len(plain))
         missing = plain.index(None) if None in plain else None

@@ -138,8 +138,21 @@ def _check_kind(categories: Categories, dtype: Any) -> None:
         raise ArgumentTypeError(
             f"categories {categories.describe()} are "
             f"{'tuples' if are_tuples else f'of kind {kind}'}, but the answers are of kind "
-            f"{answer_kind}; declare the categories in the answers' type, or convert the answers"
+            f"{answer_kind}; {_other_kind(categories, answer_kind)}"
         )
+
+
+def _other_kind(categories: Categories, answer_kind: str) -> str:
+    """The next step where answers are of another kind: codes and labels may be swapped."""
+    is_codebook = categories.labels is not categories.categories
+    if is_codebook and answer_kind == "str":
+        return "if they are the labels of this codebook, declare list(codebook.values())"
+    if categories.kind == "str" and answer_kind in ("int", "float"):
+        return (
+            "if they are codes, map each code, in the answers' type, to its label, as in "
+            "{1: 'never', 2: 'once'}"
+        )
+    return "declare the categories in the answers' type, or convert the answers"
 
 
 def _of_type(categories: Categories, dtype: Any) -> Encoder:

@@ -193,7 +193,7 @@ def as_mechanism(categories: Any, prob: Any = None, epsilon: Any = None) -> Mech
     ArgumentTypeError
         For categories without exactly one of prob and epsilon, or a mechanism with one of them.
     """
-    if isinstance(categories, Mapping) and any(map(is_mechanism, categories.values())):
+    if isinstance(categories, Mapping) and has_mechanism(categories):
         categories = Samples(categories)
     if isinstance(categories, Mechanism):
         check_left_out("a mechanism already has its prob and epsilon", prob=prob, epsilon=epsilon)
@@ -206,6 +206,16 @@ def as_mechanism(categories: Any, prob: Any = None, epsilon: Any = None) -> Mech
             "rr.KRR(categories, prob)"
         )
     return KRR(categories, prob, epsilon=epsilon)
+
+
+def has_mechanism(categories: Any) -> bool:
+    """True for a mechanism or a mapping from sample to mechanism, which need no prob or epsilon.
+
+    A mapping without a mechanism in it is a codebook, from code to label.
+    """
+    if isinstance(categories, Mapping):
+        return any(map(is_mechanism, categories.values()))
+    return is_mechanism(categories)
 
 
 def answers_of(categories: Any) -> Categories:

@@ -26,6 +26,7 @@ from rrstats._checks import (
     check_distinct,
     check_instance,
     check_left_out,
+    naming_column,
     quote,
     quote_list,
     type_name,
@@ -56,13 +57,14 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms.attrs import record_columns
-from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import (
     MechanismLike,
     RowRates,
     answers_of,
     as_mechanism,
+    has_mechanism,
     is_by_row,
     names_column,
     rate_column,
@@ -281,9 +283,7 @@ def column_mechanisms(
         why = "a mapping by column has the categories or the mechanism of each column"
         check_left_out(why, categories=categories)
         names = list(columns)
-        mechanisms = {
-            name: _column_mechanism(name, design, prob, epsilon) for name, design in columns.items()
-        }
+        mechanisms = _declared_mechanisms(dict(columns), prob, epsilon)
     else:
         several = isinstance(columns, list | set | pd.Index)
         if not several and not isinstance(columns, Hashable):  # they may hold answers
@@ -296,14 +296,23 @@ def column_mechanisms(
     return mechanisms
 
 
-def _column_mechanism(
-    name: Hashable, design: Any, prob: RateLike | None, epsilon: RateLike | None
-) -> Mechanism:
-    """The mechanism of one column of a mapping: itself, or categories with a common number."""
-    if is_mechanism(design) or isinstance(design, Mapping):
-        why = f"column {quote(name)} has a mechanism, which is its whole design"
-        check_left_out(why, prob=prob, epsilon=epsilon)
-    return as_mechanism(design, prob, epsilon)
+def _declared_mechanisms(
+    columns: Mapping[Hashable, Any], prob: RateLike | None, epsilon: RateLike | None
+) -> dict[Hashable, Mechanism]:
+    """The mechanism of each declaration; those without one share prob or epsilon."""
+    complete = {name for name, declared in columns.items() if has_mechanism(declared)}
+    if len(complete) == len(columns):
+        for name in columns:
+            why = f"column {quote(name)} has a mechanism, which is its whole design"
+            check_left_out(why, prob=prob, epsilon=epsilon)
+    mechanisms: dict[Hashable, Mechanism] = {}
+    for name, declared in columns.items():
+        with naming_column(name):
+            if name in complete:
+                mechanisms[name] = as_mechanism(declared)
+            else:
+                mechanisms[name] = as_mechanism(declared, prob, epsilon)
+    return mechanisms
 
 
 class PrivatizeOptions(TypedDict, total=False):
@@ -376,9 +385,10 @@ def privatize(
         are privatized.
     columns : hashable, list of hashables, mapping, or FramePlan
         Of a frame alone; for all other values the categories stand in this place.  One column's
-        name or a list of names, each with its own key, for the design that follows.  Or a mapping
-        from column to mechanism or to categories: each of these columns then has the one prob or
-        epsilon, and epsilons add up over a row (``df.rr.epsilon`` is the sum).  Or a `FramePlan`
+        name or a list of names, each with its own key, for the design that follows.  Or a codebook,
+        a mapping from column to categories, dtype, mapping from code to label, `number` or
+        mechanism, as `files.codebook` reads: prob or epsilon is that of each column that has no
+        mechanism, and epsilons add up over a row (``df.rr.epsilon`` is the sum).  Or a `FramePlan`
         (one epsilon for a whole row), which goes with unknown, missing (not "keep"), rng and
         threads alone.
     categories : sequence of k hashables, Mechanism, or mapping from sample to Mechanism
@@ -582,17 +592,18 @@ def _prepare_frame(
         place = place_of(data, name)
         column = data.iloc[:, place] if isinstance(data, pd.DataFrame) else data[name]
         label = name_of(column, name)  # an Arrow column has none
-        prepared[label] = _prepare(
-            column,
-            mechanism,
-            policies,
-            None if mechanism.groups is None else samples,
-            None if ids is None else [cells for _, cells in ids],
-            question=label if questions.get(name) is None else questions[name],
-            column=number,
-            record=find(claims, label) if claims else None,
-            rates=rates,
-        )._replace(place=place)
+        with naming_column(name, (ArgumentTypeError,)):
+            prepared[label] = _prepare(
+                column,
+                mechanism,
+                policies,
+                None if mechanism.groups is None else samples,
+                None if ids is None else [cells for _, cells in ids],
+                question=label if questions.get(name) is None else questions[name],
+                column=number,
+                record=find(claims, label) if claims else None,
+                rates=rates,
+            )._replace(place=place)
     unused = all(column.answers.samples is None for column in prepared.values())
     if samples is not None and unused:
         raise ArgumentValueError("group must be a public column that some mechanism here needs")
