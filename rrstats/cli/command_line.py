@@ -338,7 +338,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-_OPTIONS = "again|unknown|missing|overwrite|ledger|level|prob|epsilon|method|target|title"
+_OPTIONS = "again|no_answer|unknown|missing|overwrite|ledger|level|prob|epsilon|method|target|title"
 
 
 def as_option(text: str) -> str:
@@ -351,7 +351,8 @@ def as_option(text: str) -> str:
     text = re.sub(r"\S+ \((--[a-z]+|rrstats [a-z]+)\)", r"\1", text)
     text = re.sub(rf"\b({_OPTIONS})=True", r"--\1", text)
     text = re.sub(rf"\b({_OPTIONS})='(\w+)'", r"--\1 \2", text)
-    return re.sub(rf"^({_OPTIONS})(?= must)", r"--\1", text)
+    text = re.sub(rf"^(column '.*?': )?({_OPTIONS})(?= must)", r"\1--\2", text)
+    return text.replace("--no_answer", "--no-answer")
 
 
 # -- options -----------------------------------------------------------------------------------
@@ -380,6 +381,17 @@ def _add_design(command: argparse.ArgumentParser) -> None:
     _add(command.add_mutually_exclusive_group(), amounts, action=_Once, type=float)
     missing = "treat a missing answer as a category of its own, protected like the others"
     _add(command, {"--with-missing": missing}, action="store_true", default=None)
+    book = (
+        "or the answers of each column from a codebook: value labels of a .dta or .sav file, an "
+        "XLSForm (.xlsx), a Table Schema or an object from column to answers (.json); --column "
+        "selects columns, by default all that it declares"
+    )
+    _add(command, {"--codebook FILE": book}, type=_path)
+    silent = (
+        "categories of a codebook whose label says that there is no answer: raise (default) "
+        "refuses them, category keeps them, missing leaves them out"
+    )
+    _add(command, {"--no-answer": silent}, choices=("raise", "category", "missing"))
     plan = (
         "or a document with the design of each column: a plan (.toml or .json), the output "
         "of describe --format json, or the .rrstats.json of a CSV file"
@@ -408,6 +420,8 @@ def _privatize(command: argparse.ArgumentParser) -> None:
         --categories never,once,often --prob 0.75
       rrstats privatize in.csv out.csv --column smoker --column drinker \
         --categories yes,no --with-missing --epsilon 1
+      rrstats privatize in.parquet out.parquet --codebook survey.dta \
+        --column visits --epsilon 1
       rrstats privatize in.parquet out.parquet --plan plan.toml
 
     A plan lists columns and mechanisms, or it is a FramePlan: each row reports one

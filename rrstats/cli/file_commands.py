@@ -14,13 +14,15 @@ from typing import Any
 
 import pandas as pd
 
-from rrstats._checks import check_ending
+from rrstats._checks import check_ending, quote_list
 from rrstats._display import PAGE_WRITERS, chance, columns, counted, label, wrap
 from rrstats.cli.demo import save_plot, share_note, share_table
+from rrstats.data.declared import whole_words
 from rrstats.errors import ArgumentValueError, FileError, ImplausibleReportsWarning
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.estimates.result import IMPLAUSIBLE
 from rrstats.files.atomic import Publication, is_published, uninterrupted
+from rrstats.files.codebooks import codebook
 from rrstats.files.estimate_file import (
     check_file,
     describe_file,
@@ -31,13 +33,13 @@ from rrstats.files.estimate_file import (
 )
 from rrstats.files.formats import Paths, open_released
 from rrstats.files.ledger import Ledger
-from rrstats.files.plan import cast_words, read_document, read_plan, whole_words
+from rrstats.files.plan import cast_words, read_document, read_plan
 from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up
-from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.records import POLICIES, ColumnRecord, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text
-from rrstats.privatization.frame import IN_ORDER
+from rrstats.privatization.frame import IN_ORDER, column_mechanisms
 from rrstats.statement import describe as describe_records
 
 
@@ -86,7 +88,7 @@ def _published(options: argparse.Namespace) -> str:
 
 def _has_design(options: argparse.Namespace, *others: str) -> bool:
     """True if options give a design; raises if a plan is given too."""
-    design = ["categories", "prob", "epsilon", "with_missing"]
+    design = ["categories", "codebook", "no_answer", "prob", "epsilon", "with_missing"]
     present = [name for name in [*design, *others] if getattr(options, name) is not None]
     if options.plan is not None and present:
         raise ArgumentValueError(
@@ -109,12 +111,14 @@ def _design(options: argparse.Namespace) -> list[ColumnRecord]:
 
 
 def _categories(options: argparse.Namespace, path: Paths) -> dict[str, list[Any]]:
-    """The categories of each --column: the words cast to the column's type."""
+    """The categories of each --column: the words cast to its type, or those of the codebook."""
+    if options.codebook is not None:
+        return _of_codebook(options, path)
     if not options.column or options.categories is None:
         raise ArgumentValueError(
             "name at least one --column and its --categories, which are never taken from the data "
-            "(for example --column answer --categories never,once,often), or give a --plan; see "
-            f"rrstats {options.command} --help"
+            "(for example --column answer --categories never,once,often), or give a --codebook or "
+            f"a --plan; see rrstats {options.command} --help"
         )
     words = [*options.categories, *([None] if options.with_missing else [])]
     source = open_released(path)
@@ -128,17 +132,36 @@ def _categories(options: argparse.Namespace, path: Paths) -> dict[str, list[Any]
     return categories
 
 
-def _mechanisms(options: argparse.Namespace, path: Paths) -> dict[str, KRR]:
+def _of_codebook(options: argparse.Namespace, path: Paths) -> dict[str, Any]:
+    """The declarations of a codebook for each --column, by default for all that it declares."""
+    repeated = [name for name in ("categories", "with_missing") if getattr(options, name)]
+    if repeated:
+        raise ArgumentValueError(
+            f"--codebook has the categories of each column, so --{repeated[0].replace('_', '-')} "
+            "cannot be given with it"
+        )
+    book = codebook(options.codebook, no_answer=options.no_answer or "raise")
+    names = options.column or list(book)
+    absent = [name for name in names if name not in book]
+    if absent:
+        raise ArgumentValueError(
+            f"--column must be a column that {label(options.codebook)} declares, "
+            f"{quote_list(list(book))}, found {quote_list(absent)}"
+        )
+    source = open_released(path)
+    return {source.check_column(name): book[name] for name in names}
+
+
+def _mechanisms(options: argparse.Namespace, path: Paths) -> dict[str, Mechanism]:
     """The mechanism of each --column."""
     if options.prob is None and options.epsilon is None:
         raise ArgumentValueError(
             "give --prob, the probability that a report is the true answer, or --epsilon, the "
             "privacy loss of a report"
         )
-    return {
-        name: KRR(categories, options.prob, epsilon=options.epsilon)
-        for name, categories in _categories(options, path).items()
-    }
+    categories = _categories(options, path)
+    mechanisms = column_mechanisms(categories, prob=options.prob, epsilon=options.epsilon)
+    return {str(name): mechanism for name, mechanism in mechanisms.items()}
 
 
 def _report(report: Mapping[str, Any], format: str) -> str:

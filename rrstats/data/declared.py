@@ -7,7 +7,8 @@ The order of the answers would be published with the list: the first category of
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from itertools import islice, pairwise
 from typing import Any
@@ -19,6 +20,9 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 MAX_CATEGORIES = 1 << 22
 """More are refused before they take memory."""
+
+WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
+"""A whole number as text."""
 
 
 def _is_data(values: Any) -> bool:
@@ -84,3 +88,18 @@ def declared_list(categories: object) -> list[Any]:
         "categories given as a set must be sortable, because their order is part of the design; "
         "pass a list"
     )
+
+
+def whole_words(words: Sequence[str | None]) -> list[Hashable]:
+    """Words for a text column without a type, as in CSV; if all are whole numbers, as numbers.
+
+    Readers of CSV read a column of whole numbers as numbers, so the categories are
+    recorded as numbers too.
+
+    >>> whole_words(["1", "2", None]), whole_words(["1", "02"])
+    ([1, 2, None], ['1', '02'])
+    """
+    present = [word for word in words if word is not None]
+    if present and all(WHOLE.fullmatch(word) for word in present):
+        return [None if word is None else int(word) for word in words]
+    return list(words)

@@ -7,14 +7,17 @@
 
     rr.files.records(schema.metadata)                # how columns were made, also of df.attrs
 
+    book = rr.files.codebook("survey.dta")           # the possible answers, never the rows
+
 Formats: Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or
-not.  Reading and writing needs pyarrow (``pip install pyarrow``); `records` and `garbled_question`
-do not.
+not.  Reading and writing needs pyarrow (``pip install pyarrow``); `records`, `codebook` and
+`garbled_question` do not.
 
 `formats` and `csv` read and write one file and keep the contract in `data_file`.  `batches`
 privatizes its rows, and `shuffle` shuffles them, in the types of `data.compact`.  `plan` reads the
 request, `file_metadata` and `ledger` record the release, `file_records` reads the records, and
-`atomic` publishes it.  `garbled_forms` reads the forms of surveys.
+`atomic` publishes it.  `codebooks` reads declarations and `garbled_forms` what an app
+garbled, both by way of the sheets that `xlsforms` opens.
 `privatize_file`, `estimate_file` and `read_file` bring them together; `sign_off` shows the ledger
 to those who decide.
 """
@@ -24,11 +27,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rrstats._names import missing_attribute
 from rrstats.errors import MissingPackageError
+from rrstats.files.codebooks import codebook
 from rrstats.files.file_records import records
 from rrstats.files.garbled_forms import garbled_question
 
 __all__ = [
     "check_file",
+    "codebook",
     "describe_file",
     "estimate_file",
     "garbled_question",
@@ -40,7 +45,7 @@ __all__ = [
     "tally_file",
 ]
 
-WITHOUT_ARROW = ("garbled_question", "records")
+WITHOUT_ARROW = ("codebook", "garbled_question", "records")
 """Functions that work without pyarrow."""
 
 

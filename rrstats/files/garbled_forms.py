@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from rrstats._checks import needing, quote, quote_list
+from rrstats._checks import quote, quote_list
 from rrstats._names import checked_keywords
 from rrstats.data.columns import place_of
 from rrstats.errors import ArgumentValueError
+from rrstats.files.xlsforms import sheet
 from rrstats.mechanisms.decks import simple_share
 from rrstats.mechanisms.survey_design import SurveyDesign
 from rrstats.mechanisms.surveys import forced_response, garbling
@@ -85,15 +86,13 @@ def garbled_question(
     >>> found.proportions.round(3)
     array([0.833, 0.167])
     """
-    if not isinstance(form, pd.DataFrame):
-        with needing("an XLSForm needs openpyxl; install openpyxl (pip install openpyxl)"):
-            form = pd.read_excel(form, sheet_name="survey", dtype=object)
-    lacking = [name for name in _COLUMNS if name not in form]
+    survey = sheet(form, "survey")
+    lacking = [name for name in _COLUMNS if name not in survey]
     if lacking:
         raise ArgumentValueError(
             f"form must be the sheet 'survey' of an XLSForm, without {quote_list(lacking)}"
         )
-    rows = form.loc[form["name"] == question].dropna(subset="garbling::rate")
+    rows = survey.loc[survey["name"] == question].dropna(subset="garbling::rate")
     if len(rows) != 1 or question not in data:
         raise ArgumentValueError(
             "question must be one garbled row of the form and a column of the data, found "

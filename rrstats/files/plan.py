@@ -35,6 +35,7 @@ from typing import Any
 import pyarrow as pa
 
 from rrstats._checks import check_distinct, check_ending
+from rrstats.data.declared import WHOLE
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
@@ -43,7 +44,6 @@ from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, OLD_POLICY, POLICIES, ColumnRecord, read, write
 from rrstats.privatization.column import ColumnRelease
 
-WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
@@ -141,7 +141,12 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
 
 
 def is_document(candidate: object) -> bool:
-    """True for records, a FramePlan, a document or a path: see `read_document`."""
+    """True for records, a FramePlan, a document or a path: see `read_document`.
+
+    A mapping of texts is none: it is a codebook, from code to label.
+    """
+    if isinstance(candidate, Mapping) and candidate:
+        return not all(isinstance(value, str) for value in candidate.values())
     if isinstance(candidate, list):
         return bool(candidate) and all(isinstance(item, ColumnRecord) for item in candidate)
     return isinstance(candidate, ColumnRecord | FramePlan | Mapping | str | os.PathLike)
@@ -290,21 +295,6 @@ def cast_words(
             )
         values.append(value)
     return values
-
-
-def whole_words(words: Sequence[str | None]) -> list[Hashable]:
-    """Words for a text column without a type, as in CSV; if all are whole numbers, as numbers.
-
-    Readers of CSV read a column of whole numbers as numbers, so the categories are
-    recorded as numbers too.
-
-    >>> whole_words(["1", "2", None]), whole_words(["1", "02"])
-    ([1, 2, None], ['1', '02'])
-    """
-    present = [word for word in words if word is not None]
-    if present and all(WHOLE.fullmatch(word) for word in present):
-        return [None if word is None else int(word) for word in words]
-    return list(words)
 
 
 def _is_text(type: pa.DataType) -> bool:

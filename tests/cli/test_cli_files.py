@@ -325,6 +325,72 @@ def test_nothing_stands_beside_a_plan(folder, capsys, command):
         assert (2, True) == (code, f"so {option.split()[0]} cannot be given with it" in line)
 
 
+# -- codebooks -----------------------------------------------------------------------------
+
+BOOK = {
+    "answer": ["never", "once", "often", "maybe", None],
+    "smoker": [False, True],
+    "visits": {"0": "none", "1": "one", "2": "more"},
+    "id": {"1": "yes", "2": "no", "9": "refused"},
+}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_codebook_in_the_place_of_categories(folder, capsys, ending):
+    """Columns that are named are privatized, each with the epsilon; and estimated, and checked."""
+    Path("book.json").write_text(json.dumps(BOOK))
+    design = ["--codebook", "book.json", "--column", "answer", "--column", "visits"]
+    out = f"out.{ending}"
+    page = done(capsys, "privatize", f"in.{ending}", out, *design, "--epsilon", "1")
+    assert "Epsilon of a row: 2." in page
+    mechanisms = {name: record.resolve() for name, record in released(out).items()}
+    codes = {0: "none", 1: "one", 2: "more"}
+    expected = {"answer": rr.KRR(BOOK["answer"], epsilon=1), "visits": rr.KRR(codes, epsilon=1)}
+    assert expected == mechanisms
+    assert "more" in done(capsys, "estimate", out)
+    checked = done(capsys, "check", f"in.{ending}", *design)
+    assert 2 == checked.count("all answers fit the categories")
+
+
+def test_a_codebook_declares_all_its_columns(folder, capsys):
+    """Without --column all of them; one that cannot be used stops it, or is decided on purpose."""
+    Path("book.json").write_text(json.dumps(BOOK))
+    design = ["--codebook", "book.json", "--epsilon", "1", "--write-plan"]
+    code, said = refused(capsys, "privatize", "in.parquet", "out.parquet", *design)
+    assert 2 == code
+    assert "column 'id': category number 3, labelled 'refused', says" in said
+    assert "(--no-answer missing, and such answers" in said
+    design += ["--no-answer", "missing"]
+    plan = json.loads(done(capsys, "privatize", "in.parquet", "out.parquet", *design))
+    assert list(BOOK) == [column["name"]["str"] for column in plan["columns"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--column", "region"], "declares, ['answer', 'smoker', 'visits', 'id'], found"),
+        (["--categories", "a,b"], "so --categories cannot be given with it"),
+        (["--column", "answer", "--with-missing"], "so --with-missing cannot be given with it"),
+        (["--plan", "book.json"], "--plan holds the design of each column, so --codebook"),
+    ],
+)
+def test_what_goes_with_no_codebook(folder, capsys, options, said):
+    """One line names the option and the next step."""
+    Path("book.json").write_text(json.dumps(BOOK))
+    call_of = [
+        "privatize",
+        "in.parquet",
+        "out.parquet",
+        "--codebook",
+        "book.json",
+        "--epsilon",
+        "1",
+    ]
+    code, line = refused(capsys, *call_of, *options)
+    assert 2 == code
+    assert said in line
+
+
 # -- bad arguments and bad files -----------------------------------------------------------
 
 A = ["--column", "answer"]
@@ -607,6 +673,8 @@ def test_help_has_examples_that_work(folder, capsys):
     )
     survey.to_parquet("in.parquet")
     survey.to_csv("in.csv", index=False)
+    visits = {"visits": {0: "none", 1: "one", 2: "more"}}
+    survey[["visits"]].to_stata("survey.dta", write_index=False, value_labels=visits)
     Path("reports.csv").write_text("answer\nyes\nno\n")
     for command in ("privatize", "estimate", "check", "describe"):
         with pytest.raises(SystemExit):

@@ -11,6 +11,7 @@ pa = pytest.importorskip("pyarrow")
 import catalogue  # after importorskip
 
 import rrstats as rr  # after importorskip
+from rrstats.data.declared import whole_words
 from rrstats.files import plan as plans  # after importorskip
 from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.records import ColumnRecord
@@ -247,7 +248,7 @@ def test_types_that_words_cannot_say_are_refused(type):
 )
 def test_words_of_a_file_without_types(words, values):
     """Whole numbers, if all words are, written as every reader of CSV writes them back."""
-    assert values == plans.whole_words(words)
+    assert values == whole_words(words)
 
 
 @pytest.mark.parametrize("epsilon", [3e7, 20.0, 1e-3, 1.4999])
