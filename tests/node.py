@@ -29,7 +29,11 @@ def in_node(module: Path, code: str, asked: list) -> list:
     program = PROGRAM.replace("MODULE", json.dumps(module.as_uri())).replace("CODE", code)
     command = [NODE, "--input-type=module", "--eval", program]
     done = subprocess.run(
-        command, input=json.dumps(asked), capture_output=True, text=True, timeout=300
+        command,
+        input=json.dumps(asked),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return _finite(json.loads(done.stdout))

@@ -340,6 +340,9 @@ def test_the_page_by_keyboard(served, width):
         browser.open("about:blank")
         browser.open(link, width=width)
         assert expected["result"] == page.text("result")
+        browser.evaluate("location.hash = 'how-to-read-it'")  # a place on the page, no choice
+        page.drawn()
+        assert expected["result"] == page.text("result")
         assert page.fits()
         unlabelled = (
             "[...document.querySelectorAll('#choose :is(input, pre)')].filter((each) => "

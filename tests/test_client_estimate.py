@@ -117,6 +117,13 @@ def test_what_is_no_count_is_refused(counts, prob):
     assert ["RangeError"] == in_node(MODULE, code, [[counts, prob]])
 
 
+def test_types_name_all_exports():
+    """estimate.d.mts declares what the module exports, and nothing else."""
+    (exported,) = in_node(MODULE, "Object.keys(module)", [{}])
+    declared = re.findall(r"^export function (\w+)", MODULE.with_suffix(".d.mts").read_text(), re.M)
+    assert sorted(declared) == sorted(exported)
+
+
 def test_drawing_says_all_that_it_draws():
     """The picture is well-formed, its label has every number, and names are no markup."""
     rows = [

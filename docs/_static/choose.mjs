@@ -86,7 +86,6 @@ function update() {
   if (before !== drawn.prob) report();
   rank();
   part("link").href = `#${fragmentOf(choice)}`;
-  history.replaceState(null, "", part("link").href);
 }
 
 let waiting = false;
@@ -98,6 +97,7 @@ function soon() {
   requestAnimationFrame(() => {
     waiting = false;
     update();
+    history.replaceState(null, "", part("link").href);
   });
 }
 
@@ -143,7 +143,9 @@ function paper(isPrinted) {
   root.theme = isPrinted ? "light" : themeOnScreen;
 }
 
+/** The choice of the address; a link to a place of the page, which has none, leaves what is shown. */
 function open() {
+  if (choice && !location.hash.includes("=")) return;
   choice = readFragment(location.hash, { k: 2, n: 2000, proportion: 0.1, epsilon: 1 });
   update();
 }
