@@ -75,7 +75,6 @@ from rrstats.estimation.estimates.result import (
 from rrstats.estimation.report_columns.report_frames import ReportRequest
 from rrstats.estimation.report_columns.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.tallies import arrays
-from rrstats.estimation.tallies.deck_moments import check_whole_blocks
 from rrstats.estimation.tallies.moments import ChannelMoments, Moments, contrast_errors
 from rrstats.estimation.tallies.survey_moments import moments_of
 from rrstats.estimation.tallies.tally import (
@@ -1353,11 +1352,14 @@ def _group_estimates(
             return GroupEstimates(
                 names, _LazyEstimates(tallies, settings, names), left_out, moments
             )
+        if not is_coin and not tallies.sampled:
+            raise ArgumentValueError(
+                "by needs blocks= with a deck of cards, the block of each person: groups of one "
+                "block share its garbled answers"
+            )
         by_label: Mapping[Any, Any] = tallies.by_label()
     else:
         by_label = tallies
-    if any(tally.mechanism.deck for tally in by_label.values()):
-        check_whole_blocks(by_label.values())
     estimates = {
         group: check_estimate(Estimate(tally, *settings, group_text(names, group)), complete=False)
         for group, tally in by_label.items()

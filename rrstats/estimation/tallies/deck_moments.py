@@ -7,7 +7,7 @@ Source: see `inference.dealt_cards`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -55,9 +55,8 @@ class DeckMoments(CountedMoments, TargetMoments):
         self.blocks = dealt_blocks(tally, deck)
         counts = tally.counts
         self.block_yes = counts.reported[counts.rows > 0, deck.code]
-        keys = counts.units.keys
-        labels = [keys[place] for place in counts.places[counts.rows > 0].tolist()]
-        self._people = dict(zip(labels, self.blocks.people.tolist(), strict=True))
+        places = counts.places[counts.rows > 0].tolist()
+        self._places = {counts.units.keys[unit]: place for place, unit in enumerate(places)}
         self._deck = deck
 
     @cached_property
@@ -77,6 +76,13 @@ class DeckMoments(CountedMoments, TargetMoments):
         else:
             variance = self.blocks.rows_variance(self.n * proportion)
         return variance / self._scale**2
+
+    @cached_property
+    def _varying(self) -> Floats:
+        """(blocks,) unbiased numbers of people on whom cards fall whose number varies."""
+        low, high = self._rates
+        true_yes = (self.block_yes - low * self.blocks.people) / (high - low)
+        return self.blocks.varying_people(true_yes)
 
     @cached_property
     def _scale(self) -> float:
@@ -107,8 +113,7 @@ class DeckMoments(CountedMoments, TargetMoments):
         kinds, kind_of, number = np.unique(
             [blocks.people, blocks.sizes], axis=1, return_inverse=True, return_counts=True
         )
-        true_yes = (self.block_yes - low * blocks.people) / (high - low)
-        varying = np.bincount(kind_of.ravel(), blocks.varying_people(true_yes))
+        varying = np.bincount(kind_of.ravel(), self._varying)
         spread = np.bincount(kind_of.ravel(), blocks.rows_spread) / number**2
         excess = 1 - ddof * spread / (high - low) ** 2
         cards = number * kinds[1]
@@ -126,16 +131,31 @@ class DeckMoments(CountedMoments, TargetMoments):
         """(2, 2) covariance at these proportions."""
         return self._variance_at(float(proportions[self.code])) * _OF_TWO
 
-    def covariance_with(self, other: Moments) -> None:
-        """None, as for independent samples; raises where both may hold people of one block."""
-        if isinstance(other, DeckMoments) and self._deck == other._deck and self._deck.size:
-            for label, people in other._people.items():
-                if label in self._people and self._people[label] + people <= self._deck.size:
-                    raise ArgumentValueError(
-                        "estimates must not have blocks in common, of which each has a part: how "
-                        "many garbled answers fell on each is unknown; give blocks= that lie "
-                        "inside the groups, with labels of their own"
-                    )
+    def covariance_with(self, other: Moments) -> Floats | None:
+        """(2, 2) covariance with another group that has other people of these blocks.
+
+        Of two blocks with one label each has a part if both fit into one deck.  A card that fell on
+        one group did not fall on the other.
+        """
+        if not isinstance(other, DeckMoments) or self._deck != other._deck:
+            return None
+        pairs = [
+            (place, other._places[key])
+            for key, place in self._places.items()
+            if key in other._places
+        ]
+        ours, theirs = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        sizes = self.blocks.sizes[ours]
+        people = self.blocks.people[ours] + other.blocks.people[theirs]
+        parts = (sizes == other.blocks.sizes[theirs]) & (people <= sizes)
+        if not parts.any():
+            return None
+        low, high = self._rates
+        spread = self.blocks.rows_spread[ours]
+        excess = 1 - spread / (high - low) ** 2
+        products = spread * self._varying[ours] * other._varying[theirs]
+        products = products / np.where(np.abs(excess) > ROUNDING, excess, 1.0)
+        return -products[parts].sum() / (self._scale * other._scale) * _OF_TWO
 
     @cached_property
     def variance(self) -> Floats:
@@ -164,10 +184,11 @@ class DeckMoments(CountedMoments, TargetMoments):
 
     # -- intervals ---------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def binomial_rates(self) -> BinomialRates:
-        """The rates of a direct question: intervals use its sample of the effective size."""
-        return _DIRECT
+        """Those of a direct question in full blocks, else of coins; of an effective sample."""
+        coins = self.channel.binomial_rates
+        return _DIRECT if self.blocks.is_full or coins is None else coins
 
     @property
     def binomial_counts(self) -> BinomialCounts | None:
@@ -183,16 +204,25 @@ class DeckMoments(CountedMoments, TargetMoments):
 
     @property
     def effective_support(self) -> Floats:
-        """(2,) the proportions, in [0, 1]."""
-        return np.clip(self.proportions, 0, 1)
+        """(2,) the proportions, in [0, 1], as rates of these reports."""
+        return self._support_at(np.clip(self.proportions, 0, 1))
+
+    def _support_at(self, proportions: Floats) -> Floats:
+        """(2,) rates of reports at true proportions."""
+        rates = self.binomial_rates
+        low = rates.false_positive_rate
+        return np.asarray(low + (rates.true_positive_rate - low) * proportions)
 
     def effective_sizes(self, level: float, df: Floats | float | None = None) -> Floats:
-        """(2,) direct answers whose proportion has this variance; inside (0, 1), so that it has."""
+        """(2,) reports whose proportion has this variance; inside (0, 1), so that it has."""
         if not self.n:
             return np.zeros(2)
-        inside = (self.n * float(self.effective_support[self.code]) + 0.5) / (self.n + 1)
-        variance = self._variance_at(inside)
-        return np.full(2, inside * (1 - inside) / variance if variance > 0 else float(self.n))
+        inside = (self.n * np.clip(self.proportions, 0, 1) + 0.5) / (self.n + 1)
+        variance = self._variance_at(float(inside[self.code]))
+        support = self._support_at(inside)
+        slope = self._support_at(np.ones(2)) - self._support_at(np.zeros(2))
+        sizes = support * (1 - support) / slope**2
+        return sizes / variance if variance > 0 else np.full(2, float(self.n))
 
     def interval(self, level: float, method: str | None, target: str) -> Interval:
         """(2,) intervals of the proportions: both tails of the exact distribution by default."""
@@ -204,7 +234,7 @@ class DeckMoments(CountedMoments, TargetMoments):
             )
         name = check_one_of(method or DEFAULT_METHOD, "method", METHODS)
         if name != DEFAULT_METHOD:
-            return self.effective_interval(level, name, _DIRECT)
+            return self.effective_interval(level, name, self.binomial_rates)
         if target == "population":
             low, high = self.blocks.population_interval(*self._possible, level)
         else:
@@ -250,7 +280,7 @@ def dealt_blocks(tally: Tally, deck: Deck) -> DealtBlocks:
     people = counts.rows
     sizes = counts.drawn[counts.places]
     if len(counts.units) == 1:
-        sizes = people + tally.n_missing
+        sizes = np.maximum(sizes, people + tally.n_missing)
     used = people > 0
     people, sizes = people[used], sizes[used]
     largest = sizes.max(initial=0)
@@ -288,20 +318,7 @@ def deck_moments(tally: Tally, target: str, ddof: int, design: SampleDesign, dec
             "people surveyed"
         )
     moments = DeckMoments(tally, target, ddof, deck)
-    if deck.size is not None and (moments.blocks.people == 1).all():
+    drawn = tally.counts.drawn[tally.counts.places]
+    if deck.size is not None and (drawn == 1).all():
         return ChannelMoments(tally.mechanism.channel, tally.reported, tally.n, target, ddof=ddof)
     return moments
-
-
-def check_whole_blocks(tallies: Iterable[Tally]) -> None:
-    """Raise where groups cut blocks: their garbled answers are then random, and depend."""
-    seen: set[int] = set()
-    for tally in tallies:
-        places = set(tally.counts.places[tally.counts.rows > 0].tolist())
-        if seen & places:
-            raise ArgumentValueError(
-                "by must not cut blocks: how many garbled answers of a block fell on a group is "
-                "unknown, so that groups depend on each other; give blocks= that lie inside the "
-                "groups, or estimate all people together"
-            )
-        seen |= places

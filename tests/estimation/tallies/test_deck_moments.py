@@ -1,6 +1,7 @@
 """Estimates of designs whose cards are dealt without replacement."""
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -161,26 +162,54 @@ def test_blocks_of_a_frame_in_groups_and_parts():
     assert rr.estimate(sum(stored)).std_error == pytest.approx(whole.std_error)
     message = refused(
         ArgumentValueError,
-        "by must not cut blocks",
+        "by needs blocks=",
         rr.estimate,
-        frame.assign(town=np.arange(80) % 2),
+        frame,
         mechanism,
         columns="answer",
-        blocks="block",
         by="town",
     )
     assert "yes" not in message
 
 
-def test_differences_refuse_parts_of_one_block():
-    """Two estimates of people of one block depend; a full block of the same label is another."""
+@pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
+@pytest.mark.parametrize(("deck", "parts"), [(None, (3, 5)), (10, (4, 3))])
+def test_groups_that_cut_a_block_have_a_covariance(deck, parts):
+    """The variance of their difference is unbiased over all deals; it is not that of coins.
+
+    Given the true answers, N_A N_B g (1 - g) / (b - 1) is what the garbled answers of two groups
+    take from each other.
+    """
+    size = deck or sum(parts)
+    rate = 2 / size
+    mechanism = rr.surveys.garbling(CATEGORIES, rate, deck=deck)
+    groups = np.repeat(["a", "b"], parts)
+    true = np.array([1] + [0] * (parts[0] - 1) + [1, 1] + [0] * (parts[1] - 2), dtype=bool)
+    found = []
+    for cards in combinations(range(size), 2):
+        reports = true | np.isin(np.arange(sum(parts)), cards)
+        frame = pd.DataFrame(
+            {"answer": np.where(reports, "yes", "no"), "group": groups, "block": 1}
+        )
+        options = {"columns": "answer", "by": "group", "blocks": "block", "target": "sample"}
+        difference = rr.difference(*rr.estimate(frame, mechanism, **options).values())
+        found.append([difference.differences[1], difference.variance[1], difference.shared[1, 1]])
+    differences, variances, shared = np.array(found).T
+    lies = np.array([parts[0] - 1, parts[1] - 2])
+    expected = -lies.prod() * rate * (1 - rate) / (size - 1) / np.prod(parts) / (1 - rate) ** 2
+    assert 1 / parts[0] - 2 / parts[1] == pytest.approx(differences.mean())
+    assert expected == pytest.approx(shared.mean())
+    assert differences.var() == pytest.approx(variances.mean())
+
+
+def test_blocks_of_one_label_are_parts_where_they_fit_into_a_deck():
+    """Two estimates of people of one block depend; full blocks of the same label do not."""
     mechanism = rr.surveys.garbling(CATEGORIES, 0.25, deck=8)
-    half = [rr.estimate(["yes", "no"] * 2, mechanism, blocks=["a"] * 4) for _ in range(2)]
-    rule = "estimates must not have blocks in common"
-    refused(ArgumentValueError, rule, rr.difference, *half)
-    refused(ArgumentValueError, rule, rr.hypotheses.homogeneity, *half)
-    full = rr.estimate(["yes", "no"] * 4, mechanism, blocks=["a"] * 8)
-    assert 8 == rr.difference(half[0], full).second.n
+    half, full = (
+        rr.estimate(["yes", "no"] * pairs, mechanism, blocks=["a"] * 2 * pairs) for pairs in (2, 4)
+    )
+    assert rr.difference(half, half).shared[1, 1] < 0
+    assert rr.difference(half, full).shared is None
 
 
 def test_two_small_full_blocks_have_an_exact_p_value():
