@@ -155,7 +155,8 @@ class DeckMoments(CountedMoments, TargetMoments):
         excess = 1 - spread / (high - low) ** 2
         products = spread * self._varying[ours] * other._varying[theirs]
         products = products / np.where(np.abs(excess) > ROUNDING, excess, 1.0)
-        return -products[parts].sum() / (self._scale * other._scale) * _OF_TWO
+        covariance = -float(products[parts].sum()) / (self._scale * other._scale)
+        return covariance * _OF_TWO
 
     @cached_property
     def variance(self) -> Floats:
