@@ -138,6 +138,7 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
         (lambda: rr.logit(formula="y ~ x"), "give outcome, an array, or a formula"),
         (lambda: rr.logit("y ~ x", None, maxiter=9), "ends where the likelihood is largest"),
         (lambda: rr.planning.sample_size(0.1, 0.1, power=0.8), "rr.planning.people_for_power"),
+        (lambda: rr.Tally([64, 36], M), r"rr.Tally.from_counts\(counts, mechanism\)"),
         (lambda: rr.client.new_key(1), "new_key takes nothing by position, found 1 arguments"),
     ],
 )
@@ -356,6 +357,8 @@ def frames_and_results():
         ("estimate", "nobs", "n is the number of people"),
         ("fit", "t_test f_test", "wald_test()"),
         ("fit", "anova", "compare()"),
+        ("groups", "test", "rr.hypotheses.homogeneity(groups)"),
+        ("estimate", "save", "result.to_frame().to_csv(path)"),
         ("fit", "resid", "goodness_of_fit()"),
         ("fit", "random_effects ranef", "intercepts()"),
         ("fit", "loglik logLik", "llf is"),

@@ -247,6 +247,10 @@ class Tally:
     n_missing: int = 0
     plan: PlanParts | None = None
 
+    def __post_init__(self) -> None:
+        rule = "those of rr.tally; counts by category go to rr.Tally.from_counts(counts, mechanism)"
+        check_instance(self.counts, "counts", UnitCounts, rule)
+
     @property
     def reported(self) -> Counts:
         """(m,) the count of each report cell, over all strata and clusters."""
