@@ -338,6 +338,19 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(words)
 
 
+def _bounds(text: str) -> tuple[float, float]:
+    """Two numbers from one argument, whole ones as integers."""
+    try:
+        low, high = (
+            int(part) if part.lstrip("-").isdigit() else float(part) for part in text.split(",")
+        )
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be two numbers separated by a comma, such as 18,90, got {text!r}"
+        ) from None
+    return low, high
+
+
 _OPTIONS = "again|no_answer|unknown|missing|overwrite|ledger|level|prob|epsilon|method|target|title"
 
 
@@ -374,6 +387,8 @@ def _add_design(command: argparse.ArgumentParser) -> None:
     _add(command, {"--column NAME": column}, action="append")
     words = 'all possible answers, separated by commas; "a,b" in quotes is one answer'
     _add(command, {"--categories A,B,C": words}, action=_Once, type=_words)
+    bounds = "or, for numbers, the bounds to which they are clipped; with --epsilon"
+    _add(command, {"--number LOW,HIGH": bounds}, action=_Once, type=_bounds)
     amounts = {
         "--prob P": "probability that a report is the true answer: at least 1/k for k categories",
         "--epsilon E": "or the privacy loss of a report: 0.1 is strong privacy, 5 is weak",
@@ -422,6 +437,7 @@ def _privatize(command: argparse.ArgumentParser) -> None:
         --categories yes,no --with-missing --epsilon 1
       rrstats privatize in.parquet out.parquet --codebook survey.dta \
         --column visits --epsilon 1
+      rrstats privatize in.csv out.csv --column age --number 18,90 --epsilon 1
       rrstats privatize in.parquet out.parquet --plan plan.toml
 
     A plan lists columns and mechanisms, or it is a FramePlan: each row reports one

@@ -37,6 +37,7 @@ from rrstats.files.plan import cast_words, read_document, read_plan
 from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.number_design import number
 from rrstats.mechanisms.records import POLICIES, ColumnRecord, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text
 from rrstats.privatization.frame import IN_ORDER, column_mechanisms
@@ -88,7 +89,7 @@ def _published(options: argparse.Namespace) -> str:
 
 def _has_design(options: argparse.Namespace, *others: str) -> bool:
     """True if options give a design; raises if a plan is given too."""
-    design = ["categories", "codebook", "no_answer", "prob", "epsilon", "with_missing"]
+    design = ["categories", "number", "codebook", "no_answer", "prob", "epsilon", "with_missing"]
     present = [name for name in [*design, *others] if getattr(options, name) is not None]
     if options.plan is not None and present:
         raise ArgumentValueError(
@@ -110,16 +111,19 @@ def _design(options: argparse.Namespace) -> list[ColumnRecord]:
     ]
 
 
-def _categories(options: argparse.Namespace, path: Paths) -> dict[str, list[Any]]:
-    """The categories of each --column: the words cast to its type, or those of the codebook."""
+def _categories(options: argparse.Namespace, path: Paths) -> dict[str, Any]:
+    """The categories of each --column: words cast to its type, those of a codebook, or a number."""
     if options.codebook is not None:
         return _of_codebook(options, path)
-    if not options.column or options.categories is None:
+    if not options.column or (options.categories is None) == (options.number is None):
         raise ArgumentValueError(
             "name at least one --column and its --categories, which are never taken from the data "
-            "(for example --column answer --categories never,once,often), or give a --codebook or "
-            f"a --plan; see rrstats {options.command} --help"
+            "(for example --column answer --categories never,once,often), or its bounds (--column "
+            "age --number 18,90), or give a --codebook or a --plan; see rrstats "
+            f"{options.command} --help"
         )
+    if options.number is not None:
+        return dict.fromkeys(options.column, number(*options.number))
     words = [*options.categories, *([None] if options.with_missing else [])]
     source = open_released(path)
     file = source.files[0]
@@ -134,7 +138,7 @@ def _categories(options: argparse.Namespace, path: Paths) -> dict[str, list[Any]
 
 def _of_codebook(options: argparse.Namespace, path: Paths) -> dict[str, Any]:
     """The declarations of a codebook for each --column, by default for all that it declares."""
-    repeated = [name for name in ("categories", "with_missing") if getattr(options, name)]
+    repeated = [name for name in ("categories", "number", "with_missing") if getattr(options, name)]
     if repeated:
         raise ArgumentValueError(
             f"--codebook has the categories of each column, so --{repeated[0].replace('_', '-')} "

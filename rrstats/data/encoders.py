@@ -157,7 +157,7 @@ def _other_kind(categories: Categories, answer_kind: str) -> str:
 
 def _of_type(categories: Categories, dtype: Any) -> Encoder:
     """Prepare the fastest encoder for cells of one declared type."""
-    if isinstance(categories, NumberSpace):
+    if isinstance(categories, NumberSpace) and not are_word_places(dtype):
         return _of_number_space(categories, dtype)
     if isinstance(dtype, pd.CategoricalDtype):
         return _of_categorical(categories, dtype.categories)

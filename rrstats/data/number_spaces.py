@@ -21,8 +21,8 @@ import numpy as np
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, Codes, is_missing
 
-_MAX_ANSWERS = 1 << 31
-"""The largest number of codes of answers; with both sentinels they fit into 32 bits."""
+_MAX_ANSWERS = 1 << 30
+"""The largest number of codes of answers; with both sentinels they fit into signed 32 bits."""
 
 _READ_TOLERANCE = 1e-6
 """The largest change of a report, relative to the largest one: 32-bit floats change it by 6e-8."""

@@ -19,7 +19,7 @@ import io
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from rrstats.data.arrow import WORD_PLACES
 from rrstats.data.categories import is_unicode
 from rrstats.data.codecs import codec_of
+from rrstats.data.number_spaces import NumberSpace
 from rrstats.errors import ArgumentTypeError, FileError
 from rrstats.files.atomic import SIDECAR
 from rrstats.files.batches import EVEN_ROWS, reading
@@ -396,7 +397,11 @@ class Words:
                 "Parquet or Feather, which hold bytes, or a mechanism that reports one category"
             )
         domain = codec.domain
-        self._k = domain.k
+        self._k = domain.answers
+        self._numbers: Callable[[float], int] | None = None
+        if isinstance(domain, NumberSpace):
+            self._numbers = domain.code
+            return
         answers: list[tuple[int, Any]] = [
             (code, word) for code, word in enumerate(domain.categories) if word is not None
         ]
@@ -412,9 +417,9 @@ class Words:
                 "64 bits or decimals, or None for an empty cell, found "
                 f"{domain.describe()}; declare them as text"
             )
-        self._numbers: dict[float, int] | None = None
         if domain.kind == "float":
-            self._numbers = {float(number): code for code, number in answers}
+            code_of = {float(number): code for code, number in answers}
+            self._numbers = lambda number: code_of.get(number, self._k)
         words = [
             (spelling, code)
             for code, word in answers
@@ -431,19 +436,20 @@ class Words:
             codes = self._codes.take(places)
         else:
             distinct = texts.dictionary_encode()
-            of_distinct = map(self._code_of_number, distinct.dictionary.to_pylist())
+            numbers = map(number_in, distinct.dictionary.to_pylist())
+            of_distinct = [self._k if math.isnan(x) else self._numbers(x) for x in numbers]
             codes = pa.array(of_distinct, pa.int32()).take(distinct.indices)
         empty = pc.equal(pc.binary_length(texts), 0)
         storage = pc.if_else(empty, pa.scalar(None, pa.int32()), codes)
         return pa.ExtensionArray.from_storage(WordPlaces(), storage)
 
-    def _code_of_number(self, text: str) -> int:
-        """The code of a number as it is spelled in a cell; k if it is no category."""
-        number = math.nan
-        if text.isascii() and "_" not in text:  # which Python reads, and no other program
-            with suppress(ValueError):
-                number = float(text)
-        return cast(dict[float, int], self._numbers).get(number, self._k)
+
+def number_in(text: str) -> float:
+    """The number that a cell of text spells; NaN if it spells none."""
+    if text.isascii() and "_" not in text:  # which Python reads, and no other program
+        with suppress(ValueError):
+            return float(text)
+    return math.nan
 
 
 class TextPiece:

@@ -37,6 +37,7 @@ from rrstats.estimation.report_columns.sample_design import Rows, rows_of
 from rrstats.estimation.tallies.tally import Tally, count_groups, count_units
 from rrstats.files import file_records
 from rrstats.files.atomic import SIDECAR
+from rrstats.files.csv import number_in
 from rrstats.files.data_file import Piece, ReportSpace
 from rrstats.files.formats import FileSource, Paths, open_released, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
@@ -351,7 +352,10 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
         for piece in file.pieces({name: domain}, only=True):
             values, absent = _outside(piece, name, domain, counts)
             missing += absent
-            for bound, _, count in clipped_counts(domain, piece.cells(name)):
+            numbers = piece.cells(name)
+            if are_word_places(numbers.type):
+                numbers = pa.array(map(number_in, piece.shown(name).to_pylist()), pa.float64())
+            for bound, _, count in clipped_counts(domain, numbers):
                 clipped[bound] += count
             for value, count in values:
                 if value in unknown or len(unknown) < MAX_LISTED:
