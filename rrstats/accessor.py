@@ -399,7 +399,11 @@ class FrameAccessor(CountingAccessor):
         names = listed(by)
         check_distinct(names, "by")
         reports = frame.answer(names, request)
-        column = public_column(frame, "values", values)
+        record = frame.records.get(values)
+        if record is not None and record.is_number:
+            column = column_of(self._data, values)  # its plain mean is unbiased
+        else:
+            column = public_column(frame, "values", values)
         return _GroupColumns(column, reports, frame_design(frame, design))
 
     correlations: Callable[..., Correlations] = as_method(correlations)

@@ -22,6 +22,7 @@ import numpy as np
 from rrstats._checks import check_instance
 from rrstats._display import Block, Text, as_markdown, as_text, chance, label
 from rrstats._version import __version__
+from rrstats.data.number_spaces import NumberGrid
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
@@ -231,6 +232,16 @@ class _Column:
 
     def _answers(self) -> str:
         """A sentence on the possible answers."""
+        domain = self.mechanism.domain
+        if isinstance(domain, NumberGrid):
+            low, high = (f"{bound:g}" for bound in domain.bounds)
+            return (
+                f"Answers are numbers.  Those outside {low} to {high}, bounds that were fixed "
+                f"beforehand, were moved to the nearer bound.  Each was then rounded at random to "
+                f"one of {domain.k} evenly spaced points, so that its mean is kept, and that point "
+                "was randomized.  The plain mean of the reports estimates the mean of the answers "
+                "within these bounds."
+            )
         fixed = f"There are {self.mechanism.domain.k:,} possible answers, fixed beforehand"
         if self.labels is not None:
             return f"{fixed}: {_listed(self.labels)}."

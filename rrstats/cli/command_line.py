@@ -437,7 +437,7 @@ def _privatize(command: argparse.ArgumentParser) -> None:
         --categories yes,no --with-missing --epsilon 1
       rrstats privatize in.parquet out.parquet --codebook survey.dta \
         --column visits --epsilon 1
-      rrstats privatize in.csv out.csv --column age --number 18,90 --epsilon 1
+      rrstats privatize in.csv ages.csv --column age --number 18,90 --epsilon 1
       rrstats privatize in.parquet out.parquet --plan plan.toml
 
     A plan lists columns and mechanisms, or it is a FramePlan: each row reports one

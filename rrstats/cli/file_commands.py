@@ -375,7 +375,8 @@ def _as_text(
         read = next(category for category in reversed(estimate.categories) if category is not None)
         is_default = options.method in (None, estimate.moments.default_method)
         by = "" if is_default else f", by {estimate.moments.default_method}"
-        sentence = estimate.interpret(read, options.level)
+        shown = ... if estimate.mechanism.is_number else read
+        sentence = estimate.interpret(shown, options.level)
         parts += map(wrap, estimate._cautions)
         parts += [f"{wrap(heading)}\n{table}", wrap(f"In words{by}: {label(sentence)}.")]
     return "\n\n".join([*parts, wrap(share_note(list(estimates.values())))]) + "\n"

@@ -313,6 +313,16 @@ class Categories:
         return type(self), (self.declared,)
 
     @property
+    def bounds(self) -> tuple[Any, ...]:
+        """The bounds to which numbers are clipped; none of categories."""
+        return ()
+
+    @property
+    def holds_integers(self) -> bool:
+        """False for numbers of which some integers are rounded at random, so that squares grow."""
+        return True
+
+    @property
     def in_words(self) -> str:
         """The categories as a noun in messages."""
         return f"the {self.k} categories"

@@ -28,7 +28,7 @@ from rrstats.data.arrow import (
     is_plain_number,
 )
 from rrstats.data.categories import Categories, Codes
-from rrstats.data.number_spaces import NumberSpace, number_of
+from rrstats.data.number_spaces import NumberGrid, NumberSpace, number_of
 from rrstats.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -341,6 +341,27 @@ def number_reader(dtype: Any) -> Callable[[Any], tuple[Floats, Places]]:
         return numbers, np.array(others, dtype=np.intp)
 
     return from_objects
+
+
+def bound_reader(
+    domain: Categories, like: Any
+) -> Callable[[Any], tuple[NDArray[np.bool_], NDArray[np.bool_]]] | None:
+    """Prepare a function from cells to whether some are at each bound, and some beyond it.
+
+    None where that says nothing: of categories, and of a scale whose integers are all points.
+    """
+    dtype = type_of(like)
+    if not isinstance(domain, NumberGrid) or domain.holds_integers or are_word_places(dtype):
+        return None
+    read = number_reader(dtype)
+
+    def compared(cells: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        numbers, _ = read(cells)
+        at_bounds = [(numbers == bound).any() for bound in domain.bounds]
+        beyond = [each.any() for each in domain.clipped(numbers)]
+        return np.array(at_bounds), np.array(beyond)
+
+    return compared
 
 
 def _of_number_space(space: NumberSpace, dtype: Any) -> Encoder:

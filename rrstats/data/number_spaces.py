@@ -47,7 +47,7 @@ class NumberSpace(Categories):
     """Labels that are increasing numbers, with codes for other numbers, too."""
 
     @property
-    def bounds(self) -> tuple[Any, Any]:
+    def bounds(self) -> tuple[Any, ...]:
         """The smallest and the largest label."""
         return self.categories[0], self.categories[-1]
 
@@ -121,7 +121,7 @@ class NumberGrid(NumberSpace):
     def describe(self, most: int = 8) -> str:
         """Return the bounds in words."""
         low, high = self.bounds
-        return f"numbers from {low!r} to {high!r}"
+        return f"numbers from {low:g} to {high:g}"
 
 
 class NumberValues(NumberSpace):

@@ -70,6 +70,14 @@ class Mechanism(ABC):
     domain: Categories
     groups: tuple[Hashable, ...] | None = None
 
+    is_number = False
+    """True if reports are numbers, whose plain mean is unbiased."""
+
+    @property
+    def distribution_ratio(self) -> float:
+        """Of numbers: the variance of the distribution function over that of the square wave."""
+        return math.inf
+
     @property
     def deck(self) -> Deck | None:
         """The cards that a block shares without replacement; None if every report has its coins."""

@@ -36,7 +36,12 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, check_codes
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.matrix_design import MatrixDesign, Rows
-from rrstats.mechanisms.optimal_matrices import exact_ratio, matrix_for, private_rows
+from rrstats.mechanisms.optimal_matrices import (
+    MIN_EPSILON,
+    exact_ratio,
+    matrix_for,
+    private_rows,
+)
 from rrstats.randomness.samplers import TableSampler, coins
 from rrstats.randomness.sources import Source
 
@@ -94,6 +99,8 @@ class NumberDesign(Mechanism):
     matrix: Rows
     values: tuple[float, ...]
 
+    is_number = True
+
     def __init__(self, categories: Any, matrix: Any, values: Any) -> None:
         points = check_numbers(categories, "categories")
         steps = np.diff(points)
@@ -133,6 +140,22 @@ class NumberDesign(Mechanism):
         inverse = inverse + np.outer(slopes, np.array(self.values) - points @ inverse)
         exact = tuple(tuple(map(Fraction, row)) for row in inverse.tolist())
         return MatrixChannel(channel.entries, exact)
+
+    @cached_property
+    def distribution_ratio(self) -> float:
+        """Variance of the distribution function over that of the square wave, at equal answers.
+
+        Both are sums over the grid, of reports at the same epsilon.
+        """
+        epsilon = max(self.epsilon, MIN_EPSILON)
+        wave = matrix_for(Categories(range(self.k)), epsilon, "distribution", None, None)
+        up_to = np.tril(np.ones((self.k, self.k)))[:-1]
+        equal = np.full(self.k, 1 / self.k)
+        own, square_wave = (
+            float(np.trace(up_to @ channel.covariance(equal, "population") @ up_to.T))
+            for channel in (self.channel, wave.channel)
+        )
+        return own / square_wave
 
     @cached_property
     def _sampler(self) -> TableSampler:

@@ -42,6 +42,7 @@ from rrstats.mechanisms.epsilon import (
     largest_epsilon,
     prob_from_epsilon,
 )
+from rrstats.mechanisms.number_design import NumberDesign
 from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.serialization import (
     check_depth,
@@ -223,6 +224,11 @@ class ColumnRecord:
     def _described(self) -> Mechanism:
         """The mechanism of the document, made once."""
         return from_dict(self.mechanism)
+
+    @property
+    def is_number(self) -> bool:
+        """True if the reports are those of a number, whose plain mean is unbiased."""
+        return self.mechanism.get("type") == NumberDesign.__name__
 
     @property
     def is_shortened(self) -> bool:

@@ -22,7 +22,7 @@ from rrstats.data.arrow import arrow_type
 from rrstats.data.categories import categories_to_json
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import Column, aligned, open_column
-from rrstats.data.encoders import Encoded, kind_of_type, reader
+from rrstats.data.encoders import Encoded, bound_reader, kind_of_type, reader
 from rrstats.data.identifiers import identity
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Chain, Mechanism
@@ -171,6 +171,27 @@ class ColumnAnswers(Unpicklable):
         self.rows = self.unknown = self.missing = 0
         # How many categories appeared so far, as long as they do so in their order.
         self._appeared = 0 if mechanism.domain.order_tells else None
+        self._extremes = bound_reader(mechanism.domain, opened.cells)
+        self._at_bounds = np.zeros(2, dtype=np.bool_)
+        self._beyond_bounds = np.zeros(2, dtype=np.bool_)
+
+    @property
+    def bounds_of_data(self) -> list[Any]:
+        """The declared bounds that are the smallest or the largest answer, so they may be of data.
+
+        For the data curator only.
+        """
+        bounds = self.mechanism.domain.bounds
+        is_extreme = self._at_bounds & ~self._beyond_bounds
+        return [bound for bound, is_one in zip(bounds, is_extreme, strict=False) if is_one]
+
+    def compare_bounds(self, cells: Any) -> None:
+        """Compare the bounds of a number with the next answers."""
+        if self._extremes is not None:
+            at_bounds, beyond = self._extremes(cells)
+            with self._one_at_a_time:
+                self._at_bounds |= at_bounds
+                self._beyond_bounds |= beyond
 
     @property
     def in_order(self) -> bool:
@@ -384,6 +405,7 @@ class ColumnRelease(ColumnAnswers):
 
         self.in_blocks(write_block, n, self._threads)
         self.compare_rows(column.cells, BLOCK_ROWS)
+        self.compare_bounds(column.cells)
         return column.wrap(builder.reports())
 
     def _words(

@@ -155,7 +155,7 @@ def warn_of(releases: Mapping[Any, ColumnAnswers]) -> None:
 
 
 def warn_of_order(releases: Mapping[Any, ColumnAnswers]) -> None:
-    """Warn the data curator of released categories in the order of the answers."""
+    """Warn the data curator of declared categories and bounds that may be of the answers."""
     names = [name for name, release in releases.items() if release.in_order and release.secure]
     if names:
         where = "" if names == [None] else f" of the columns {quote_list(names)}"
@@ -165,6 +165,15 @@ def warn_of_order(releases: Mapping[Any, ColumnAnswers]) -> None:
             "answer: publish these reports only if the list is that of the questionnaire",
             RRStatsWarning,
         )
+    for name, release in releases.items():
+        for bound in release.bounds_of_data if release.secure else ():
+            column = "" if name is None else f" of column {quote(name)}"
+            warn(
+                f"the declared bound {bound:g}{column} is also its smallest or largest answer, and "
+                "nothing lies beyond: publish these reports only if the bound is that of the "
+                "questionnaire, because one that was taken from the data is an answer",
+                RRStatsWarning,
+            )
 
 
 Drawn = tuple[Any, int | None, Any]

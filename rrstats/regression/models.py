@@ -539,9 +539,12 @@ def _reported_outcome(request: ModelRequest) -> ReportColumn:
         samples = None
     else:
         samples = request.column("group", group, rows)
-    return report_column(
+    column = report_column(
         request.values, mechanism=request.mechanism, group=samples, **request.rates(rows)
     )
+    if column.mechanism is not None and column.mechanism.is_number:
+        raise ArgumentValueError(f"the outcome {column.name!r} is a number; use linear")
+    return column
 
 
 @checked_keywords
@@ -670,6 +673,11 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
     if private_outcome is not None:
         privatized.append(name)
     check_asked(request.numbers, privatized, "values")
+    if method == "likelihood" and request.record is not None and request.record.is_number:
+        raise ArgumentValueError(
+            "with reports of a number as the outcome method must be 'scores', found 'likelihood': "
+            "their noise is not normal"
+        )
     if method == "likelihood" and request.numbers:
         raise ArgumentValueError("with method='likelihood' values must be left out")
     title = f"Linear regression of {'the outcome' if name is None else repr(name)}"

@@ -55,11 +55,16 @@ def with_plan(data: Any, plan: Any) -> pd.DataFrame:
 
 
 def planned_outcome(request: ModelRequest) -> ReportColumn | None:
-    """The outcome if it is a column of a plan, None if it is ordinary; raises for other reports."""
+    """The outcome if it is a column of a plan; None if it is ordinary, or reports of a number.
+
+    Raises for other reports.
+    """
     record = request.record
     if record is None:
         return None
     name = request.values.name
+    if record.is_number:
+        return None
     if record.plan is None:
         raise ArgumentValueError(f"the outcome {name!r} is privatized; use logit")
     if request.formula is None:

@@ -31,6 +31,7 @@ from rrstats.estimation.report_columns.replicates import replicate_weights
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportSource,
+    check_squares,
     report_column,
 )
 from rrstats.estimation.report_columns.report_frames import ReportFrame, check_together, not_asked
@@ -540,6 +541,7 @@ class ModelRequest:
             if column.name in self.numbers
         }
         private = replace(private, numbers=numbers, in_parts=self.in_parts)
+        check_squares(private.columns, "effects of covariates")
         private.check_informative()
         return private
 

@@ -669,7 +669,7 @@ def test_the_code_on_the_page_works(out, capsys):
 def test_help_has_examples_that_work(folder, capsys):
     """The examples in each --help run as they stand, on a survey of their kind."""
     survey = pd.read_parquet("in.parquet").assign(
-        smoker="yes", drinker="no", answer="never", region="north"
+        smoker="yes", drinker="no", answer="never", region="north", age=42
     )
     survey.to_parquet("in.parquet")
     survey.to_csv("in.csv", index=False)

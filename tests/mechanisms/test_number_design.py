@@ -226,7 +226,7 @@ def test_few_rows():
 def test_words_do_not_depend_on_answers(rows):
     """Equal requests for grid points, numbers between them, and what is no number."""
     logs = []
-    for answers in ([18] * rows, [18.01 + x % 70 for x in range(rows)], ["x"] * rows):
+    for answers in ([21.6] * rows, [18.01 + x % 70 for x in range(rows)], ["x"] * rows):
         source = Recorded(Counting(4))
         rr.privatize(answers, AGE, unknown="uniform", rng=source)
         logs.append(source.log)
@@ -319,3 +319,12 @@ def test_check_counts_what_is_clipped():
     assert rows.loc["clipped", ["value", "count"]].to_numpy().tolist() == [[90.0, 2], [18.0, 1]]
     assert rows.loc["unknown", "count"] == 1
     assert rows.loc["missing", "count"] == 1
+
+
+@pytest.mark.parametrize("answers", [[18, 40, 55], [20, 40, 90.0]])
+def test_a_bound_that_is_the_extreme_answer_is_warned_of(answers):
+    """It may be of the data; not so where answers lie beyond, or each integer is a point."""
+    with pytest.warns(rr.errors.RRStatsWarning, match="is also its smallest or largest answer"):
+        rr.privatize(answers, AGE)
+    rr.privatize([*answers, 17, 91], AGE)
+    rr.privatize([0, 5, 10], rr.number(0, 10), epsilon=1)

@@ -32,7 +32,7 @@ from rrstats.estimation.estimates.product_moment import (
     values_by_column,
 )
 from rrstats.estimation.estimates.result import Result, formats_of, proportion_rows, sample_header
-from rrstats.estimation.report_columns.report_columns import ReportColumn
+from rrstats.estimation.report_columns.report_columns import ReportColumn, check_squares
 from rrstats.estimation.report_columns.report_frames import ReportFrame, not_asked, plan_records
 from rrstats.estimation.tallies.part_scores import PartScores, in_parts
 from rrstats.estimation.tallies.score_moments import BLOCK, ColumnGroup, GroupMoments
@@ -272,6 +272,7 @@ def correlations(
     if plan_records(mechanisms):
         mechanisms = None
     opened = frame.joint(columns, mechanisms, group=group, parts=True)
+    check_squares(opened, "correlations")
     private = tuple(column.name for column in opened if column.private)
     is_parted = in_parts(opened)
     if is_parted and target != "population":

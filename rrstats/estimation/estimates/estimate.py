@@ -30,6 +30,7 @@ from rrstats._checks import (
     check_bool,
     check_instance,
     check_level,
+    check_probability,
     quote,
 )
 from rrstats._display import counted, label, percent_range
@@ -110,6 +111,9 @@ if TYPE_CHECKING:
 
 _ILL_CONDITIONED = 1000
 """From this condition number on, even a million respondents give no useful estimate."""
+
+_MAX_DISTRIBUTION_RATIO = 1.5
+"""Largest variance of a distribution function for quantiles, in that of the square wave."""
 
 _WIDE_INTERVAL = 0.9
 """Intervals of a proportion longer than this say nothing about it."""
@@ -735,6 +739,13 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         >>> est.mean()
         mean: 0.22, std_error 0.03037, 95% interval 0.1604 to 0.2813
         """
+        is_rounded = not self.mechanism.domain.holds_integers
+        if values is None and is_rounded and (self.target != "population" or self.design.finite):
+            raise ArgumentValueError(
+                "the mean of a number that was rounded at random is for target 'population' and "
+                "a design without the size of the population, because the error of rounding counts "
+                "as that of sampling"
+            )
         numbers = category_numbers(values, self.categories, "values")
         std_error, _ = contrast_errors(self.moments, numbers)
         return EstimatedNumber(
@@ -744,6 +755,76 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
             partial(self._mean_interval, numbers),
             is_proportion=False,
         )
+
+    def quantiles(
+        self, q: float | Sequence[float] = (0.25, 0.5, 0.75), level: float = 0.95
+    ) -> pd.DataFrame:
+        """Quantiles of a number (`rrstats.number`), with intervals that end at grid points.
+
+        Parameters
+        ----------
+        q : float or sequence of floats
+            Probabilities between 0 and 1.
+        level : float
+            Confidence level of each interval.
+
+        Returns
+        -------
+        DataFrame
+            Columns q, quantile (of the rounded number: the first grid point whose estimated
+            distribution function reaches q), low and high.
+
+        Raises
+        ------
+        ArgumentValueError
+            The mechanism is of categories, or its estimates of the distribution have more than 1.5
+            times the variance of the square wave's.
+
+        Notes
+        -----
+        The interval inverts one-sided tests of the distribution function at grid points, each at
+        half of the error.  A number may have been rounded to either of two points, so intervals
+        reach one point farther on each side, unless every integer is a point: then answers are
+        taken to be integers.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.number(0, 10).mechanism(epsilon=2)
+        >>> est = rr.estimate(rr.simulate([3, 4, 5, 5, 8] * 2000, m, seed=1), m)
+        >>> est.quantiles(0.5)
+             q  quantile  low  high
+        0  0.5         5    5     5
+        """
+        mechanism = self.mechanism
+        if not mechanism.is_number:
+            raise ArgumentValueError(
+                "quantiles are of a number, privatized with rr.number(low, high); of categories "
+                "use the proportions, or rr.quantiles for an ordinary number in true groups"
+            )
+        if mechanism.distribution_ratio > _MAX_DISTRIBUTION_RATIO:
+            raise ArgumentValueError(
+                "quantiles need a design whose estimates of the distribution have at most "
+                f"{_MAX_DISTRIBUTION_RATIO} times the variance of the square wave's, found "
+                f"{mechanism.distribution_ratio:.3g} times: rr.number(..., goal='distribution'), "
+                "which must be chosen before the answers are privatized"
+            )
+        probs = [check_probability(prob, "q") for prob in np.atleast_1d(np.asarray(q)).tolist()]
+        error = 1 - check_level(level)
+        k = mechanism.k
+        sums = [self.mean(np.tri(1, k, place)[0]) for place in range(k - 1)]
+        ends = np.array([each.interval(1 - error) for each in sums])
+        lower, upper = np.vstack([ends, [1.0, 1.0]]).T
+        function = np.append([each.value for each in sums], 1.0)
+        reach = 0 if mechanism.domain.holds_integers else 1
+        points = np.array(self.categories)
+        rows = []
+        for prob in probs:
+            first = max(int(np.argmax(upper >= prob)) - reach, 0)
+            last = min(int(np.flatnonzero(lower <= prob).max(initial=-1)) + 1 + reach, k - 1)
+            middle = int(np.argmax(function >= prob))
+            rows.append([prob, points[middle], points[first], points[last]])
+        return pd.DataFrame(rows, columns=["q", "quantile", "low", "high"])
 
     def _mean_interval(self, numbers: Floats, level: float) -> Interval:
         """The interval of the mean of numbers that the categories stand for."""
@@ -846,6 +927,11 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         """The target, the size of the sample and its design."""
         absent = "missing" if self.tally.plan is None else "not asked"
         rows = sample_header(self.target, self.n, self.n_missing, absent=absent)
+        if self.mechanism.is_number and self.n:
+            with suppress(ArgumentValueError):  # there is none for these rows
+                mean = self.mean()
+                text = f"{mean.value:.4g} ({mean.low:.4g} to {mean.high:.4g})"
+                rows = [("mean", text), *rows]
         return [*rows, *self.moments._header]
 
     @property
@@ -864,7 +950,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         Parameters
         ----------
         category : hashable
-            By default the last one; None names a missing category.
+            By default the last one, or for a number its mean; None names a missing category.
         level : float
             Confidence.
 
@@ -879,8 +965,10 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         >>> est.interpret("yes").partition(", of ")[0]
         'about 22.0% yes, 95% interval 16.0% to 28.1%'
         """
-        code = self._code(category)
         level = check_level(level)
+        if category is ... and self.mechanism.is_number and self.n:
+            return f"{self.mean().interpret(level)}, of {self._whom(0)}"
+        code = self._code(category)
         category_text = label(self.categories[code])
         proportion = float(self.proportions[code])
         if np.isnan(proportion):

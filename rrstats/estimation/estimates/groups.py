@@ -418,6 +418,43 @@ class GroupEstimates(_Several[Part]):
             columns = stacked.drop(columns=["count_low", "count_high"], errors="ignore")
         return self._labelled(pd.DataFrame(columns))
 
+    def mean(self, values: NumbersByCategory | None = None, level: float = 0.95) -> pd.DataFrame:
+        """The mean of each group, as `Estimate.mean` has it.
+
+        Parameters
+        ----------
+        values : mapping or sequence of k floats, optional
+            From category to number.
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the groups, then category (what is estimated), mean, low, high,
+            std_error and n.
+        """
+        means = [estimate.mean(values) for estimate in self._parts.values()]
+        ends = [mean.interval(level) for mean in means]
+        table = pd.DataFrame(
+            {
+                "category": [mean.name for mean in means],
+                "mean": [mean.value for mean in means],
+                "low": [end.low for end in ends],
+                "high": [end.high for end in ends],
+                "std_error": [mean.std_error for mean in means],
+                "n": self.sizes,
+            }
+        )
+        return self._labelled(table) if means else table
+
+    def _table(self) -> pd.DataFrame:
+        """The frame for printing: of a number the mean of each group."""
+        if self.sizes.any() and self.mechanism.is_number:
+            with suppress(ArgumentValueError):  # for these rows alone there is none
+                return self.mean()
+        return super()._table()
+
     def _columns_of_all(
         self, moments: ChannelMoments, level: float, method: str | None, simultaneous: bool
     ) -> dict[str, Any]:

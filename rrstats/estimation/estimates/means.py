@@ -27,6 +27,7 @@ from rrstats.estimation.estimates.estimated_number import EstimatedNumber
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
+    numbers_reported,
     refuse_reports,
     report_column,
 )
@@ -641,7 +642,8 @@ def means(
     Parameters
     ----------
     values : array-like of shape (n,)
-        Ordinary numbers; true and false count as 1 and 0.
+        Ordinary numbers, or reports of a number that was privatized by itself (`rrstats.number`);
+        true and false count as 1 and 0.
     reports : array-like of shape (n,)
         Reports of the group.
     mechanism, prob, epsilon, group : optional
@@ -688,6 +690,12 @@ def means(
     """
     check_target(target)
     check_one_of(missing, "missing", ("drop", "raise"))
+    values, are_reports = numbers_reported(values)
+    if are_reports and target != "population":
+        raise ArgumentValueError(
+            "target must be 'population' where the values are reports of a number, whose noise is "
+            "no part of the error for these rows"
+        )
     indexed = with_index(values, reports)
     design = design_of(weights, design)
     aligned(indexed, {"reports": reports, "weights": design.weights})

@@ -61,6 +61,7 @@ COLUMN_FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("n", "reported", "count", "count_low", "count_high"), write_count),
     **dict.fromkeys(("effective_n", "total", "total_std_error"), write_count),
     "design_effect": "{:.2f}".format,
+    "mean": "{:.4g}".format,
 }
 """Formatters of columns by name."""
 

@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
 from rrstats._checks import check_instance, check_one_of
 from rrstats._display import counted, label, percent_range
 from rrstats._names import checked_keywords, checked_options
+from rrstats._typing import NumbersByCategory
+from rrstats.data.categories import category_numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.crosstab import Crosstab
 from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.estimates.estimated_number import EstimatedNumber
 from rrstats.estimation.estimates.result import (
     IMPLAUSIBLE,
     Result,
@@ -36,6 +40,7 @@ from rrstats.estimation.hypothesis_tests.homogeneity import (
     homogeneity,
 )
 from rrstats.estimation.hypothesis_tests.test_result import TestResult
+from rrstats.inference.contrasts import Interval, mover_difference
 from rrstats.plots import PlotOptions, plot_intervals
 
 if TYPE_CHECKING:
@@ -92,6 +97,60 @@ class Difference(TwoSamples, Result):
             return homogeneity(self.first, self.second)
         null = "equality of the proportions of 2 samples"
         return wald_of_pairs(null, self.n, self.differences, self.covariance)
+
+    def mean(self, values: NumbersByCategory | None = None) -> EstimatedNumber:
+        """The difference of the means of a number that each category stands for.
+
+        Parameters
+        ----------
+        values : mapping or sequence of k floats, optional
+            As for `Estimate.mean`.
+
+        Returns
+        -------
+        EstimatedNumber
+            MOVER's interval from those of both means, and the p-value of the ratio to the standard
+            error.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.KRR([0, 1], 0.75)
+        >>> a = rr.estimate(rr.Tally.from_counts([640, 360], m))
+        >>> difference(a, rr.estimate(rr.Tally.from_counts([580, 420], m))).mean()
+        mean of the first minus that of the second: -0.12, std_error 0.04356, 95% interval -0.2064 \
+to -0.0331
+        """
+        numbers = category_numbers(values, self.categories, "values")
+        first = self.first.mean(numbers)
+        second = self.second.mean(numbers)
+        variance = first.std_error**2 + second.std_error**2
+        correlation = 0.0
+        if self.shared is not None:
+            shared = float(numbers @ self.shared @ numbers)
+            variance = variance - 2 * shared
+            correlation = shared / (first.std_error * second.std_error)
+        std_error = float(np.sqrt(np.maximum(variance, 0.0)))
+        value = first.value - second.value
+
+        def ends(level: float) -> Interval[float]:
+            return mover_difference(
+                first.value,
+                first.interval(level),
+                second.value,
+                second.interval(level),
+                correlation=correlation,
+            )
+
+        named = self._names or ("the first", "that of the second")
+        return EstimatedNumber(
+            f"mean of {named[0]} minus {named[1]}",
+            value,
+            std_error,
+            ends,
+            is_proportion=False,
+            p_value=float(2 * ndtr(-abs(value) / std_error)) if std_error else np.nan,
+        )
 
     # -- for people ------------------------------------------------------------------------
 

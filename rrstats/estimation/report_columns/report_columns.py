@@ -12,7 +12,7 @@ of a column from its record, from the arguments, or from both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -537,6 +537,30 @@ def refuse_reports(column: Any, name: str, way: str) -> None:
     """
     if isinstance(column, pd.Series) and find(column.attrs, column.name) is not None:
         raise private_argument(column.name, name, way)
+
+
+def numbers_reported(column: Any) -> tuple[Any, bool]:
+    """Reports of a number as ordinary values, whose mean is that of the answers; and whether so."""
+    if isinstance(column, pd.Series):
+        record = find(column.attrs, column.name)
+        if record is not None and record.is_number:
+            return pd.Series(column.array, column.index, name=column.name), True
+    return column, False
+
+
+def check_squares(columns: Iterable[ReportColumn], what: str) -> None:
+    """Raise for a number whose random rounding inflates its squares.
+
+    what : the results that need them.
+    """
+    for column in columns:
+        domain = None if column.mechanism is None else column.mechanism.domain
+        if domain is not None and not domain.holds_integers:
+            raise ArgumentValueError(
+                f"{what} need the squares of the numbers in column {column.name!r}, which random "
+                f"rounding to {domain.k} points inflates: privatize it with a point for each "
+                "integer, as rr.number(0, 10) has, or rr.number(low, high, points=high - low + 1)"
+            )
 
 
 def private_argument(column: Hashable, name: str, way: str) -> ArgumentValueError:
