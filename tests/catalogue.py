@@ -101,7 +101,7 @@ FAMILIES: dict[str, dict[str, Callable[[], Mechanism]]] = {
     "NumberDesign": {
         "two points": lambda: NumberDesign([0, 1], [[0.75, 0.25], [0.25, 0.75]], [-0.5, 1.5]),
         "three points, four reports": lambda: NumberDesign(
-            [-1.0, 0.0, 1.0],
+            [-1, 0, 1],
             [[0.5, 0.25, 0.125], [0.25, 0.25, 0.125], [0.125, 0.25, 0.25], [0.125, 0.25, 0.5]],
             [-2.5, -0.5, 0.5, 2.5],
         ),

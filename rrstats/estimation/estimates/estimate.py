@@ -796,6 +796,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
              q  quantile  low  high
         0  0.5         5    5     5
         """
+        error = 1 - check_level(level)
         mechanism = self.mechanism
         if not mechanism.is_number:
             raise ArgumentValueError(
@@ -810,7 +811,6 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
                 "which must be chosen before the answers are privatized"
             )
         probs = [check_probability(prob, "q") for prob in np.atleast_1d(np.asarray(q)).tolist()]
-        error = 1 - check_level(level)
         k = mechanism.k
         sums = [self.mean(np.tri(1, k, place)[0]) for place in range(k - 1)]
         ends = np.array([each.interval(1 - error) for each in sums])
