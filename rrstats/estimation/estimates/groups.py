@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import quote, quote_list
+from rrstats._checks import check_level, quote, quote_list
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import NumbersByCategory
@@ -434,6 +434,7 @@ class GroupEstimates(_Several[Part]):
             The columns of the groups, then category (what is estimated), mean, low, high,
             std_error and n.
         """
+        level = check_level(level)
         means = [estimate.mean(values) for estimate in self._parts.values()]
         ends = [mean.interval(level) for mean in means]
         table = pd.DataFrame(
