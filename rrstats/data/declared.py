@@ -63,8 +63,8 @@ def declared_list(categories: object) -> list[Any]:
     if isinstance(categories, pd.CategoricalDtype):
         categories = list(categories.categories)
     if _is_data(categories):
-        named = " with a name" if isinstance(categories, pd.Index) else ""
-        raise _taken_from_data(f"{type(categories).__name__}{named}")
+        name_text = " with a name" if isinstance(categories, pd.Index) else ""
+        raise _taken_from_data(f"{type(categories).__name__}{name_text}")
     if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
         raise ArgumentTypeError(
             "categories must be a list of the possible answers, "

@@ -259,9 +259,9 @@ def _operands(step: Any) -> dict[str, Any]:
 
 def _followed(step: Any, operands: Sequence[str]) -> Iterator[str]:
     """The columns by which a step of the frame moves rows, as some of its operands name them."""
-    named = _operands(step)
-    for operand in {*operands} & {*named}:
-        value = named[operand]
+    by_name = _operands(step)
+    for operand in {*operands} & {*by_name}:
+        value = by_name[operand]
         for by in value if isinstance(value, list | tuple) else [value]:
             yield from map(str, getattr(by, "columns", [by]))
 

@@ -557,8 +557,8 @@ class RowTotal:
         """
         entries = list(releases)
         taken_along = [
-            [record for record in records if record.name not in made]
-            for made in [entry.epsilon for entry in entries] or [{}]
+            [record for record in records if record.name not in released]
+            for released in [entry.epsilon for entry in entries] or [{}]
             for records in source_records
         ]
         largest = max(map(row_epsilon, taken_along), default=0.0)

@@ -582,8 +582,8 @@ def least_epsilon(
         return np.array([width(epsilon.item()) - limit]), np.array([np.nan])
 
     ends = np.array([[high], [_MIN_EPSILON], [high / 2]])
-    found = last_accepted(excess, *ends, close=0.0)
-    return design(answers, epsilon=found.item()).epsilon
+    solution = last_accepted(excess, *ends, close=0.0)
+    return design(answers, epsilon=solution.item()).epsilon
 
 
 # -- the width at n ----------------------------------------------------------------------------

@@ -1089,31 +1089,33 @@ def _classes_shown(
     rule = "a mapping from new category to old ones, as in {'yes': ['often', 'sometimes']}"
     check_instance(categories, "categories", Mapping, rule)
     classes = Categories(labels)
-    held: dict[Any, list[Hashable]] = {
+    old_by_new: dict[Any, list[Hashable]] = {
         new: list(old) if isinstance(old, list | set | frozenset | range) else [old]
         for new, old in categories.items()
     }
-    named = [classes.code(old) for old_ones in held.values() for old in old_ones]
-    if max(named, default=0) >= classes.k:  # categories of the estimate, of several classes each
+    codes = [classes.code(old) for old_ones in old_by_new.values() for old in old_ones]
+    if max(codes, default=0) >= classes.k:  # categories of the estimate, of several classes each
         shown = Categories(mechanism.categories)
         of_category: dict[int, list[Hashable]] = {code: [] for code in range(shown.k)}
         for place, code in enumerate(mechanism.channel.class_of):
             of_category[code].append(classes.categories[place])
-        held = {
+        old_by_new = {
             new: [each for old in old_ones for each in of_category.get(shown.code(old), [old])]
-            for new, old_ones in held.items()
+            for new, old_ones in old_by_new.items()
         }
-        named = [classes.code(old) for old_ones in held.values() for old in old_ones]
-    rest = [code for code in range(classes.k) if code not in named]
+        codes = [classes.code(old) for old_ones in old_by_new.values() for old in old_ones]
+    rest = [code for code in range(classes.k) if code not in codes]
     kept = [mechanism.categories[mechanism.channel.class_of[code]] for code in rest]
-    if len({*named}) < len(named) or max(named, default=0) >= classes.k or {*kept} & {*held}:
+    if len({*codes}) < len(codes) or max(codes, default=0) >= classes.k or {*kept} & {*old_by_new}:
         raise ArgumentValueError(
             f"categories must have each of {classes.describe()} in one new category, as in "
             f'{{"yes": ["often", "sometimes"], "no": ["never"]}}, or leave it out; found '
-            f"{len(named)} names"
+            f"{len(codes)} names"
         )
-    shows = {old: new for new, old_ones in held.items() for old in old_ones}
-    return shows | {classes.categories[code]: new for code, new in zip(rest, kept, strict=True)}
+    new_by_old = {old: new for new, old_ones in old_by_new.items() for old in old_ones}
+    return new_by_old | {
+        classes.categories[code]: new for code, new in zip(rest, kept, strict=True)
+    }
 
 
 @runtime_checkable

@@ -119,14 +119,14 @@ class PairwiseDifferences(Result):
             return f"{among}, none is significant at {alpha}"
         first = significant.head(_MAX_NAMED)
         facts = zip(_names(first), first["difference"], first["category"], strict=True)
-        named = [
+        texts = [
             f"{name} {points * 100:+.1f} points of {label(category)}"
             for name, points, category in facts
         ]
-        rest = len(significant) - len(named)
+        rest = len(significant) - len(texts)
         if rest:
-            named.append(f"and {rest} more")
-        return f"{among}, {len(significant)} significant at {alpha}: {', '.join(named)}"
+            texts.append(f"and {rest} more")
+        return f"{among}, {len(significant)} significant at {alpha}: {', '.join(texts)}"
 
     @checked_options(PlotOptions)
     def plot(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _GridConstants:
+class _PosteriorConstants:
     """Constants of the posterior of rho.
 
     points : values of rho, equally far on the scale of its root.
@@ -63,7 +63,7 @@ class _GridConstants:
     negligible: float = 12.0
 
 
-_GRID = _GridConstants()
+_GRID = _PosteriorConstants()
 
 _FEW_GROUPS = 5
 """A note warns where so few groups, or fewer, say how much groups differ."""
