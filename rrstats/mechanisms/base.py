@@ -343,6 +343,16 @@ def _count_codes(codes: NDArray[Any], k: int) -> NDArray[np.int64]:
     return counts
 
 
+def check_coins(mechanism: Mechanism, name: str) -> None:
+    """Raise for cards dealt without replacement where each report must be random by itself."""
+    if mechanism.deck is not None:
+        raise ArgumentValueError(
+            f"{name} must not be a deck of cards, whose reports depend on each other: give by= and "
+            "blocks= to rr.estimate, or the design of a coin for each person, such as "
+            "rr.surveys.forced_response"
+        )
+
+
 @dataclass(frozen=True, repr=False)
 class Chain(Mechanism):
     """Two rounds: the reports of one mechanism, randomized again by another.
@@ -379,6 +389,7 @@ class Chain(Mechanism):
     def __post_init__(self) -> None:
         for name, part in (("first", self.first), ("second", self.second)):
             check_instance(part, name, Mechanism, A_MECHANISM)
+            check_coins(part, name)
             if part.groups is not None or not codec_of(part.report_space).is_label:
                 raise ArgumentValueError(
                     f"{name} must be a mechanism of one sample whose reports are single labels: "

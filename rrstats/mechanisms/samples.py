@@ -24,7 +24,7 @@ from rrstats.data.codecs import codec_of
 from rrstats.data.columns import open_column
 from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.mechanisms.base import A_MECHANISM, Mechanism, warn_if_uninformative
+from rrstats.mechanisms.base import A_MECHANISM, Mechanism, check_coins, warn_if_uninformative
 from rrstats.mechanisms.channel import multinomial
 from rrstats.mechanisms.matrix_channel import StackedChannel
 from rrstats.randomness.sources import Source, Substream
@@ -99,6 +99,7 @@ class Samples(Mechanism):
         mechanisms = tuple(parts.values())
         for part in mechanisms:
             check_instance(part, "each of parts", Mechanism, A_MECHANISM)
+            check_coins(part, "each of parts")
         are_single = all(
             part.groups is None and codec_of(part.report_space).is_label for part in mechanisms
         )

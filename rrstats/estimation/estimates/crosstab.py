@@ -91,6 +91,7 @@ from rrstats.inference.contrasts import (
     Interval,
     project_to_simplex,
 )
+from rrstats.mechanisms.base import check_coins
 from rrstats.mechanisms.channel import check_target, fixed
 from rrstats.plots import PlotOptions, plot_cells, plot_intervals
 
@@ -249,12 +250,8 @@ class Crosstab(CellProportions):
         """The table; raises for impossible reports, or reports without information."""
         for axis in self._axes:
             axis.check_scores()
-            if axis.mechanism is not None and axis.mechanism.deck is not None:
-                raise ArgumentValueError(
-                    "mechanisms of a table must not be decks of cards, whose blocks it does not "
-                    "know; give by= and blocks= to rr.estimate, or the design of a coin for each "
-                    "person, such as rr.surveys.forced_response"
-                )
+            if axis.mechanism is not None:
+                check_coins(axis.mechanism, "mechanism of a table")
             if axis.channel is not None and axis.is_multinomial:
                 check_possible(axis.channel, self.margin(axis.name)._counted)
         return self

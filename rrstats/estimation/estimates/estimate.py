@@ -92,7 +92,7 @@ from rrstats.inference.contrasts import (
     Interval,
     student_quantile,
 )
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import Mechanism, check_coins
 from rrstats.mechanisms.channel import (
     check_target,
     fixed,
@@ -321,6 +321,7 @@ class Estimate(Result):
         (array([0.714, 0.286]), array([0.022, 0.022]))
         """
         mechanism = self.mechanism
+        check_coins(mechanism, "mechanism of what is merged")
         recoded = mechanism if isinstance(mechanism, Recodable) else self._by_matrix()
         shows = (
             None

@@ -133,6 +133,9 @@ def _wald_fit(estimate: Estimate, pi: Floats) -> Outcome:
     if not estimate.moments.designed and not channel.is_multinomial:
         rates = expected_rates(channel, pi)
         notes = few_expected(estimate.n * np.minimum(rates, 1 - rates), "merge categories")
+    size = effective_n(estimate, pi)
+    if estimate.mechanism.deck is not None and np.isfinite(size):
+        notes = few_expected(size * pi, "ask more people")
     shift = estimate.proportions - pi
     covariance = estimate.moments.null_covariance(pi)
     return by_wald("Wald test of the proportions", shift, covariance, estimate.df, notes=notes)

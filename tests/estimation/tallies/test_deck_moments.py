@@ -11,6 +11,7 @@ from scipy import stats
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.base import Chain
 
 CATEGORIES = ["no", "yes"]
 
@@ -292,8 +293,19 @@ def test_errors_speak_of_blocks():
     refused(ArgumentValueError, rule, estimate, reports, decks, blocks=pd.Series([1] * 4, [5] * 4))
     frame = pd.DataFrame({"answer": reports, "town": [1, 1, 2, 2]})
     table = frame.rr.crosstab
-    rule = "must not be decks of cards"
+    rule = "must not be a deck of cards"
     refused(ArgumentValueError, rule, table, "answer", "town", mechanisms={"answer": decks})
+
+
+def test_no_part_of_another_mechanism_is_a_deck():
+    """Its epsilon would be that of coins, which cards dealt without replacement do not keep."""
+    deck = rr.surveys.warner(CATEGORIES, 0.75, yes="yes", deck=8)
+    coins = rr.KRR(CATEGORIES, 0.75)
+    rule = "must not be a deck of cards"
+    refused(ArgumentValueError, rule, rr.mechanisms.Samples, {"a": deck, "b": coins})
+    refused(ArgumentValueError, rule, Chain, deck, coins)
+    merge = rr.estimate(CATEGORIES * 4, deck).merge
+    refused(ArgumentValueError, rule, merge, {"n": ["no"], "y": ["yes"]})
 
 
 def test_incomplete_blocks_of_other_decks_are_refused():
