@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from rrstats._checks import (
     check_count,
     check_instance,
+    check_left_out,
     check_level,
     check_number,
     check_numbers,
@@ -122,6 +123,8 @@ _ASSURANCE = _AssuranceConstants()
 
 _MIN_EPSILON = 1e-12
 """The smallest epsilon that is tried."""
+
+_OF_PLAN = "a plan has the mechanisms of its columns"
 
 _TOO_WIDE = "half the width of an interval inside [0, 1] is never larger"
 
@@ -400,6 +403,7 @@ def half_width(
     fieldwork, rest = fieldwork_of(options, "level", 0.95)
     size = fieldwork.reports(check_people(n))
     if isinstance(mechanism, FramePlan):
+        check_left_out(_OF_PLAN, prob=prob, epsilon=epsilon)
         return max(
             mechanism.half_width(size, name, proportion=proportion, **rest)
             for name in mechanism.categories
@@ -473,6 +477,7 @@ def sample_size(
     """
     fieldwork, rest = fieldwork_of(options, "level", 0.95)
     if isinstance(mechanism, FramePlan):
+        check_left_out(_OF_PLAN, prob=prob, epsilon=epsilon, pooled=pooled)
         rows = max(
             mechanism.sample_size(half_width, name, proportion=proportion, **rest)
             for name in mechanism.categories

@@ -337,5 +337,8 @@ def test_sample_sizes_take_an_estimate_a_list_and_a_plan():
     widths = [plan.half_width(1000, name) for name in "ab"]
     assert half_width(1000, 0.2, plan) == max(widths) > min(widths)
     assert sample_size(max(widths), 0.2, plan) == pytest.approx(1000, abs=1)
+    for options in ({"epsilon": 1.0}, {"pooled": (50, 0.1)}):
+        with pytest.raises(rr.errors.ArgumentTypeError, match="a plan has the mechanisms"):
+            sample_size(0.1, 0.2, plan, **options)
     with pytest.raises(rr.errors.ArgumentTypeError, match=r"one of plan\.part_mechanisms"):
         rr.planning.power(1000, 0.2, plan, against=0.1)
