@@ -297,7 +297,7 @@ def ages(**options):
 
 def all_of_sample(found):
     names = (
-        "covariance interval counts count_std_error count_interval df "
+        "covariance interval counts moments.total_std_error count_interval df "
         "design_effect effective_n moments.randomization_variance moments.sampling_variance"
     )
     return [table(found), of(names, found)]

@@ -238,11 +238,6 @@ class Estimate(Result):
         return self.moments.std_error
 
     @property
-    def count_std_error(self) -> Floats:
-        """(k,) standard errors of the counts; NaN where the variance came out negative."""
-        return self.moments.total_std_error
-
-    @property
     def covariance(self) -> Floats:
         """(k, k) covariance of the proportions, for the target.
 
@@ -523,7 +518,7 @@ class Estimate(Result):
             low, high = self._interval(level, "sample", None, simultaneous)
             return LabelledInterval(low * self.n, high * self.n, self.categories)
         quantile = student_quantile(check_level(level), self.df)
-        margin = quantile * self.count_std_error if self.df > 0 else np.inf
+        margin = quantile * self.moments.total_std_error if self.df > 0 else np.inf
         return LabelledInterval(self.counts - margin, self.counts + margin, self.categories)
 
     def _interval(
@@ -915,7 +910,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
             columns["randomization_variance"] = self.moments.randomization_variance
             columns["sampling_variance"] = self.moments.sampling_variance
             columns["total"] = self.counts
-            columns["total_std_error"] = self.count_std_error
+            columns["total_std_error"] = self.moments.total_std_error
         else:
             of_rows = self._interval(level, "sample", None, simultaneous)
             columns["count"] = self.counts

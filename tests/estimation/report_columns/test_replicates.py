@@ -129,7 +129,9 @@ def test_estimates_are_those_of_r(case):
     assert_allclose(direct["yes"].value, mean, rtol=EXACT)
     assert_allclose(direct.std_error, error, rtol=EXACT)
     if total_error is not None:
-        assert_allclose(direct.count_std_error[1], total_error, rtol=1e-7)  # weights have 7 digits
+        assert_allclose(
+            direct.moments.total_std_error[1], total_error, rtol=1e-7
+        )  # weights have 7 digits
     estimate = rr.estimate(reports, FORCED, design=design)
     assert_allclose(estimate["yes"].value, prevalence, rtol=EXACT)
     assert_allclose(estimate.std_error, prevalence_error, rtol=EXACT)
@@ -256,7 +258,9 @@ def test_jackknife_of_totals_is_linearization(seed):
     clusters = rr.SampleDesign(weights=weights, strata=stratum[cluster], clusters=cluster)
     estimate = rr.estimate(reports, FORCED, design=jackknifed)
     linearized = rr.estimate(reports, FORCED, design=clusters)
-    assert_allclose(estimate.count_std_error, linearized.count_std_error, rtol=EXACT)
+    assert_allclose(
+        estimate.moments.total_std_error, linearized.moments.total_std_error, rtol=EXACT
+    )
     assert estimate.df == linearized.df == 6
 
 

@@ -556,7 +556,7 @@ def test_shares_do_not_depend_on_the_unit_of_the_weights():
     columns = ["naive", "proportion", "std_error", "low", "high", "effective_n", "design_effect"]
     assert np.allclose(one.to_frame()[columns], other.to_frame()[columns])
     assert np.allclose(1000 * one.counts, other.counts)
-    assert np.allclose(1000 * one.count_std_error, other.count_std_error)
+    assert np.allclose(1000 * one.moments.total_std_error, other.moments.total_std_error)
 
 
 def test_one_label_in_two_strata_is_two_clusters():
@@ -624,7 +624,7 @@ def test_variances_that_are_0_but_for_rounding_have_standard_error_0(mechanism, 
     codes, clusters = [code] * 21, np.arange(21) % 7
     found = survey_estimate(counted(mechanism, codes, [w] * 21, clusters=clusters))
     assert [0] * len(found.categories) == pytest.approx(found.std_error, abs=1e-6)
-    assert (found.count_std_error >= 0).all()
+    assert (found.moments.total_std_error >= 0).all()
 
 
 @pytest.mark.filterwarnings("error")
@@ -877,7 +877,9 @@ def test_totals_have_t_intervals():
     codes, weights, _, _ = drawn(COIN, 30, 16)
     found = survey_estimate(counted(COIN, codes, weights))
     low, high = found.count_interval(0.95)
-    assert 2.045229642132703 * found.count_std_error == pytest.approx((high - low) / 2)  # 29 df
+    assert 2.045229642132703 * found.moments.total_std_error == pytest.approx(
+        (high - low) / 2
+    )  # 29 df
     assert found.counts == pytest.approx((high + low) / 2)
 
 

@@ -309,7 +309,7 @@ def test_strata_with_weights_are_those_of_survey():
     assert 0.1045054778463545 == pytest.approx(found.proportions[1], rel=1e-10)
     assert 0.03873438362990233 == pytest.approx(found.std_error[1], rel=1e-10)
     assert 2599.8266581256476 == pytest.approx(found.counts[1], rel=1e-10)
-    assert 965.7608330260182 == pytest.approx(found.count_std_error[1], rel=1e-10)
+    assert 965.7608330260182 == pytest.approx(found.moments.total_std_error[1], rel=1e-10)
 
 
 # HorvitzDataStCl: (no, yes) by cluster, in the strata with weights 1 / .28 and 1 / .22
