@@ -251,8 +251,9 @@ def numbered(categories: Any) -> Any:
         if categories.deck is not None:
             raise ArgumentTypeError(
                 "mechanism must not be a deck of cards: in full blocks it is a direct question to "
-                "fewer people; give mechanism=rr.surveys.direct(categories) with response_rate="
-                f"{categories.deck.direct:g} times yours"
+                "fewer people; give mechanism=rr.surveys.direct(categories) and fieldwork="
+                "rr.planning.Fieldwork(response_rate=...) with "
+                f"{categories.deck.direct:g} times your rate"
             )
         return categories
     if not isinstance(categories, int | np.integer) or isinstance(categories, bool):

@@ -653,3 +653,27 @@ def test_refusals_of_documents_are_short():
         with pytest.raises(MetadataError) as caught:
             read(document)
         assert str(caught.value).count("x") <= 210
+
+
+DECKS = [
+    rr.surveys.garbling(["no", "yes"], 1 - 0.95, into="no", deck=20, reports=["a", "b"]),
+    rr.surveys.garbling(["no", "yes"], 1 / 3),
+    rr.surveys.warner(["no", "yes"], 0.75, yes="yes", deck=8),
+    rr.surveys.forced_response(["no", "yes"], 2 / 3, [1 / 6, 1 / 6], deck=6),
+]
+
+
+@pytest.mark.parametrize("deck", DECKS, ids=repr)
+def test_a_deck_prints_the_call_that_makes_it(deck):
+    """It is also one when it is made by its name in documents, with an infinite epsilon."""
+    names = {"surveys": rr.surveys, "Fraction": Fraction}
+    assert deck == eval(repr(deck), names)
+    again = SurveyDesign(deck.design, deck.asked.categories, yes=deck.yes, **deck.parameters)
+    assert (deck.deck, math.inf) == (again.deck, again.epsilon)
+
+
+def test_into_is_one_of_the_categories():
+    """The message names the argument as the user gave it."""
+    garbling = rr.surveys.garbling
+    refused(ArgumentValueError, "into must be one of", garbling, ["no", "yes"], 0.25, into="maybe")
+    refused(ArgumentValueError, "into must be one of", garbling, ["a", "b"], 0.25)

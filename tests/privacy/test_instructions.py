@@ -462,3 +462,10 @@ def test_a_design_printed_in_short_is_not_called_python():
     assert "line of Python" not in scores
     assert "JSON of its to_dict()" in scores
     assert "line of Python" in str(rr.privacy.instructions(crosswise, "Have you ever?"))
+
+
+def test_decks_end_the_assurance_with_its_exception():
+    """People of the group may find out, which follows that nobody else can be sure."""
+    dealt = rr.surveys.warner(["no", "yes"], 0.75, yes="yes", deck=8)
+    page = " ".join(str(rr.privacy.instructions(dealt, "Q?")).split())
+    assert "sure of your true answer. But people who know what all others of your group" in page

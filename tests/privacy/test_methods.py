@@ -167,3 +167,13 @@ def test_a_plan_has_a_paragraph_of_all_its_parts():
     explained = str(rr.privacy.explain(plan))
     assert explained.startswith("A person reports one of 2 parts of the plan. Epsilon is 2 ")
     assert explained in text
+
+
+def test_decks_have_numbers_of_cards():
+    """Also where each block has a deck of its own; the garbled answer is named."""
+    garbled = rr.surveys.garbling(["no", "yes"], 0.25, into="no")
+    assert '25% of the answers, drawn without replacement, were turned into "no"' in str(
+        rr.privacy.methods(garbled)
+    )
+    dealt = rr.surveys.warner(["no", "yes"], 0.75, yes="yes", deck=8)
+    assert "Of the 8 cards of each block 75% show" in str(rr.privacy.methods(dealt))

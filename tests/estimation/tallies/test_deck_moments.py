@@ -339,6 +339,16 @@ def _spread(total, sizes):
     return told
 
 
+def test_plans_send_decks_to_a_direct_question():
+    """With the part of answers that a full block leaves: (1/2)^2 of Warner's at 3/4."""
+    warner = rr.surveys.warner(CATEGORIES, 0.75, yes="yes", deck=8)
+    plan = rr.planning.sample_size
+    refused(ArgumentTypeError, "direct.* with 0.25 times", plan, 0.03, 0.05, warner)
+    full = rr.estimate(tally_of(warner, [8] * 25, [3] * 25))
+    fewer = full.proportions.prod() / (200 * 0.25)
+    assert fewer * 50 / 49 == pytest.approx(full.variance[1])
+
+
 def test_a_block_needs_fewer_people_than_coins():
     """At 5% and rate .25 coins need 5.8 times as many people, at 1% 26 times."""
     for share, times in ((0.05, 5.8), (0.01, 26)):
