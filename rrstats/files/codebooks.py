@@ -156,7 +156,7 @@ def codebook(path: str | PathLike[str], *, no_answer: str = "raise") -> Codebook
       column  declared
       smokes  ['no', 'yes']
       health  {1: 'good', 2: 'poor'}
-      age     numbers from 18.0 to 90.0
+      age     numbers from 18 to 90
     """
     check_one_of(no_answer, "no_answer", NO_ANSWER)
     place = Path(path)
