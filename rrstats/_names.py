@@ -175,6 +175,14 @@ def _refused(
     return None
 
 
+def _example(function: FunctionType) -> str:
+    """The first call in the examples of its docstring, or nothing."""
+    call = f"{_call_name(function)}("
+    lines = (line.strip() for line in (function.__doc__ or "").splitlines())
+    shown = (line.removeprefix(">>> ") for line in lines if line.startswith(">>> "))
+    return next((line for line in shown if call in line and line.endswith(")")), "")
+
+
 def _checked(function: FunctionType) -> Any:
     """The function, with an answer to arguments that it does not take."""
 
@@ -189,6 +197,9 @@ def _checked(function: FunctionType) -> Any:
                 refused = _refused(function, args, keywords)
                 if refused is not None:
                     raise refused from None
+                example = _example(function)
+                if example and " missing " in str(error):
+                    raise ArgumentTypeError(f"{error}, as in {example}") from None
             raise
 
     _DECORATED.add(call)
@@ -224,13 +235,14 @@ def checked_options(options: type) -> Callable[[Public], Public]:
         keywords = [name for name in arguments if name != "self"]
         keywords += sorted(vars(options)["__required_keys__"] | vars(options)["__optional_keys__"])
         allowed = frozenset(keywords)
+        answered = _checked(plain)
 
         @functools.wraps(plain)
         def call(*args: Any, **given_keywords: Any) -> Any:
             if not allowed.issuperset(given_keywords):
                 wrong = next(name for name in given_keywords if name not in allowed)
                 raise wrong_keyword(_call_name(plain), wrong, keywords)
-            return plain(*args, **given_keywords)
+            return answered(*args, **given_keywords)
 
         _DECORATED.add(call)
         return cast("Public", call)

@@ -194,6 +194,16 @@ def test_errors_inside_a_call_pass_unchanged():
         calls_wrongly()
 
 
+def test_a_missing_argument_is_shown_in_a_call():
+    """The first example of the function that has the call."""
+    with pytest.raises(ArgumentTypeError, match=r"'proportion', as in sample_size\(0.02, 0.1, "):
+        rr.planning.sample_size(0.02)
+    with pytest.raises(ArgumentTypeError, match=r"'prob_statement', as in m = warner\("):
+        rr.surveys.warner(["no", "yes"])
+    with pytest.raises(TypeError, match=r"'categories'$"):  # its class has the examples
+        rr.KRR()
+
+
 def test_options_of_a_typed_dict():
     """A function with options takes their names, its own arguments, and nothing else."""
 
