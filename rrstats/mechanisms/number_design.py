@@ -33,7 +33,7 @@ from rrstats._typing import Floats, NumbersByCategory
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.data.number_spaces import NumberGrid, NumberValues
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import Mechanism, check_codes
+from rrstats.mechanisms.base import Mechanism, call_text, check_codes
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.matrix_design import MatrixDesign, Rows
 from rrstats.mechanisms.optimal_matrices import (
@@ -187,6 +187,11 @@ class NumberDesign(Mechanism):
         """The arguments by name; the grid as categories."""
         points = Categories(self.domain.categories)
         return {"categories": points, "matrix": self.matrix, "values": self.values}
+
+    def _call(self, name: str = "") -> str:
+        """The call that creates the mechanism, with its values as briefly as categories."""
+        values = Categories(self.values)
+        return call_text(name or type(self).__name__, {**self._arguments, "values": values})
 
 
 # -- the declaration -------------------------------------------------------------------------------

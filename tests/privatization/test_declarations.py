@@ -43,6 +43,7 @@ def test_each_kind_of_declaration_in_one_mapping():
     assert released.rr.epsilon == pytest.approx(4 + VOTE.epsilon)
     assert released.rr.epsilon <= 4 + VOTE.epsilon
     assert "Epsilon of a row: 5.099 " in repr(released.rr)
+    assert max(map(len, repr(released.rr).splitlines())) < 300
     assert ["never", "once", "often"] == released.rr.estimate("visits").to_frame()[
         "category"
     ].tolist()
