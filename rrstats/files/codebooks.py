@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -19,11 +19,11 @@ from typing import Any
 import pandas as pd
 
 from rrstats._checks import check_ending, check_one_of, naming_column, needing, quote
-from rrstats._display import as_fragment, columns, counted, label
+from rrstats._display import columns, counted, label
 from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories, categories_from_json
 from rrstats.data.declared import whole_words
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, RRStatsError
+from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.files.atomic import named
 from rrstats.files.xlsforms import choices_of
 from rrstats.mechanisms.krr import answers_of
@@ -31,9 +31,6 @@ from rrstats.mechanisms.number_design import number
 
 _MAX_SHOWN = 40
 """The number of columns that a codebook prints."""
-
-_MAX_LETTERS = 90
-"""The length up to which it prints the categories of one."""
 
 _LAST_STATA_CODE = 2_147_483_620
 """The largest number of Stata; codes above it are the missing values ``.`` and ``.a`` to ``.z``."""
@@ -48,6 +45,12 @@ _NO_ANSWER_LABELS = frozenset(
         *("missing", "not applicable", "inapplicable", "n/a", "not asked", "not stated", "skipped"),
     }
 )
+
+Pairs = list[tuple[Any, Any]]
+"""The codes of a column and their labels, None for a code without one."""
+
+Declare = Callable[[Pairs], Any]
+"""The categories of such pairs; raises for those that cannot be used."""
 
 Declared = dict[str, Callable[[], Any]]
 """For each column a function that makes its declaration, or raises for one that cannot be used."""
@@ -82,28 +85,17 @@ class Codebook(Mapping[str, Any]):
     def _described(self, name: str) -> str:
         """The declaration of a column in words, or why it cannot be used."""
         try:
-            text = answers_of(self[name]).describe()
+            return answers_of(self[name]).describe()
         except RRStatsError as error:
             return f"cannot be used: {str(error).partition(': ')[2]}"
-        return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 3]}..."
-
-    @property
-    def _rows(self) -> list[list[str]]:
-        """The header and a row for each column, as far as they are printed."""
-        names = list(self)[:_MAX_SHOWN]
-        rows = [["column", "declared"], *([label(n), label(self._described(n))] for n in names)]
-        return [*rows, ["...", f"{len(self)} in all"]] if len(self) > _MAX_SHOWN else rows
-
-    @property
-    def _title(self) -> str:
-        return f"Codebook of {label(self._source)}: {counted(len(self), 'column')}"
 
     def __repr__(self) -> str:
-        return f"{self._title}\n{columns(self._rows, left=2)}"
-
-    def _repr_html_(self) -> str:
-        header, *rows = self._rows
-        return as_fragment([("text", self._title), ("table", (header, rows))])
+        names = list(self)[:_MAX_SHOWN]
+        rows = [["column", "declared"], *([label(n), label(self._described(n))] for n in names)]
+        if len(self) > _MAX_SHOWN:
+            rows.append(["...", f"{len(self)} in all"])
+        title = f"Codebook of {label(self._source)}: {counted(len(self), 'column')}"
+        return f"{title}\n{columns(rows, left=2)}"
 
 
 @checked_keywords
@@ -175,27 +167,26 @@ def codebook(path: str | PathLike[str], *, no_answer: str = "raise") -> Codebook
     return Codebook(place.name, declared)
 
 
-def _categories(
-    no_answer: str, codes: Sequence[Any], labels: Sequence[Any] | None = None
-) -> list[Hashable] | dict[Hashable, str]:
-    """Categories from codes and their labels, None for a code without one; checked."""
-    plain = [int(code) if isinstance(code, float) and code.is_integer() else code for code in codes]
-    words = plain if labels is None else labels
+def _categories(no_answer: str, pairs: Pairs) -> list[Hashable] | dict[Hashable, str]:
+    """Categories from codes and their labels, checked; a list where there are no labels."""
+    words = [code if text is None else text for code, text in pairs]
     silent = [place for place, word in enumerate(words) if _says_no_answer(word)]
     if silent and no_answer == "raise":
-        place = silent[0]
         raise ArgumentValueError(
-            f"category number {place + 1}, labelled {quote(words[place])}, says that there is no "
-            "answer: declare it as missing (no_answer='missing', and such answers missing in the "
-            "data), or as a category on purpose (no_answer='category')"
+            f"category number {silent[0] + 1}, labelled {quote(words[silent[0]])}, says that there "
+            "is no answer: declare it as missing (no_answer='missing', and such answers missing in "
+            "the data), or as a category on purpose (no_answer='category')"
         )
-    kept = [p for p in range(len(plain)) if no_answer == "category" or p not in silent]
-    listed = [plain[place] for place in kept]
-    domain = Categories(listed)
-    if labels is None:
+    if no_answer == "missing":
+        pairs = [pair for place, pair in enumerate(pairs) if place not in silent]
+    codes = [int(c) if isinstance(c, float) and c.is_integer() else c for c, _ in pairs]
+    listed = list(Categories(codes).categories)
+    if all(text is None for _, text in pairs):
         return listed
-    own = [str(plain[place]) if labels[place] is None else labels[place] for place in kept]
-    codes_to_labels = dict(zip(domain.categories, own, strict=True))
+    labels = [
+        str(code) if text is None else text for code, (_, text) in zip(codes, pairs, strict=True)
+    ]
+    codes_to_labels = dict(zip(listed, labels, strict=True))
     Categories(codes_to_labels)
     return codes_to_labels
 
@@ -207,23 +198,21 @@ def _says_no_answer(word: object) -> bool:
     return re.sub(r"^[\W\d_]+|[\W_]+$", "", word.casefold()) in _NO_ANSWER_LABELS
 
 
-Declare = Callable[..., Any]
-"""`_categories`, with the treatment of no answer."""
-
-
 def _stata(path: Path, declare: Declare) -> Declared:
     """The value labels of a Stata file, which stand behind its rows."""
     reader: Any = pd.read_stata(path, iterator=True)
     with reader:
         label_sets = reader.value_labels()
         set_names = dict(zip(reader._varlist, reader._lbllist, strict=True))
-    declared: Declared = {}
-    for name, set_name in set_names.items():
-        if set_name in label_sets:
-            pairs = [(int(c), text) for c, text in label_sets[set_name].items()]
-            pairs = [pair for pair in pairs if pair[0] <= _LAST_STATA_CODE]
-            declared[name] = partial(declare, [c for c, _ in pairs], [text for _, text in pairs])
-    return declared
+    pairs = {
+        name: [(int(code), text) for code, text in labels.items() if code <= _LAST_STATA_CODE]
+        for name, labels in label_sets.items()
+    }
+    return {
+        name: partial(declare, pairs[of_set])
+        for name, of_set in set_names.items()
+        if of_set in pairs
+    }
 
 
 def _spss(path: Path, declare: Declare) -> Declared:
@@ -234,23 +223,19 @@ def _spss(path: Path, declare: Declare) -> Declared:
     _, facts = pyreadstat.read_sav(path, metadataonly=True, user_missing=True)
     declared: Declared = {}
     for name, labels in facts.variable_value_labels.items():
-        ranges = facts.missing_ranges.get(name, [])
-        codes = [
-            code for code in labels if not any(each["lo"] <= code <= each["hi"] for each in ranges)
+        missing = facts.missing_ranges.get(name, [])
+        pairs = [
+            (code, text)
+            for code, text in labels.items()
+            if not any(each["lo"] <= code <= each["hi"] for each in missing)
         ]
-        declared[name] = partial(declare, codes, [labels[code] for code in codes])
+        declared[name] = partial(declare, pairs)
     return declared
 
 
 def _xlsform(path: Path, declare: Declare) -> Declared:
     """The choices of an XLSForm's questions."""
-    declared: Declared = {}
-    for name, choices in choices_of(path).items():
-        codes = choices["codes"]
-        if all(isinstance(code, str) for code in codes):
-            codes = whole_words([str(code) for code in codes])
-        declared[name] = partial(declare, codes, choices["labels"])
-    return declared
+    return {name: partial(declare, pairs) for name, pairs in choices_of(path).items()}
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -261,9 +246,8 @@ def _json(path: Path, declare: Declare) -> Declared:
     document = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=_distinct)
     if not isinstance(document, dict):
         raise MetadataError(f"{path} must hold a JSON object, found {type(document).__name__}")
-    resources = document.get("resources")
-    parts = [resource for resource in resources if isinstance(resource, dict)] if resources else []
-    nested = [part.get("schema") for part in [document, *parts]]
+    resources = [part for part in document.get("resources", []) if isinstance(part, dict)]
+    nested = [part.get("schema") for part in [document, *resources]]
     schemas: list[Any] = [schema for schema in [document, *nested] if _is_schema(schema)]
     if len(schemas) > 1:
         raise MetadataError(
@@ -297,7 +281,7 @@ def _declaration(value: Any, declare: Declare) -> Callable[[], Any]:
     if isinstance(value, dict) and "low" in value and not isinstance(value["low"], str):
         return partial(number, **{"high": None, **value})
     if isinstance(value, dict):
-        return partial(declare, whole_words(list(value)), list(value.values()))
+        return partial(declare, list(zip(whole_words(list(value)), value.values(), strict=True)))
     raise MetadataError(
         "a JSON codebook must be a Table Schema, or an object from column to a list of categories, "
         'an object from code to label, or bounds: {"smokes": ["no", "yes"], "health": {"1": '
@@ -308,8 +292,8 @@ def _declaration(value: Any, declare: Declare) -> Callable[[], Any]:
 def _listed(values: list[Any], declare: Declare) -> Any:
     """The categories of a list in JSON, bare, tagged or with labels."""
     categories = categories_from_json(values)
-    labels = list(categories.values()) if isinstance(categories, dict) else None
-    return declare(list(categories), labels)
+    labels = categories if isinstance(categories, dict) else {}
+    return declare([(code, labels.get(code)) for code in categories])
 
 
 _CASTS: dict[str, Callable[[str], Any]] = {
@@ -325,47 +309,33 @@ def _table_schema(schema: Mapping[str, Any], declare: Declare) -> Declared:
     """The fields of a Table Schema that declare their answers."""
     declared: Declared = {}
     for field in schema["fields"]:
-        kind = field.get("type", "any")
-        bounds = field.get("constraints") or {}
-        labels = _category_labels(field.get("categories"))
-        values = bounds.get("enum", None if labels is None else list(labels))
-        if values is None and kind == "boolean":
-            values = [False, True]
+        cast = _CASTS.get(field.get("type"), str)
+        rules = field.get("constraints", {})
+        pairs = _field_pairs(field, rules.get("enum"))
         missing = field.get("missingValues", schema.get("missingValues", [""]))
-        absent = {str(item["value"] if isinstance(item, dict) else item) for item in missing}
-        if values is not None:
-            codes = [value for value in values if str(value) not in absent]
-            own = None
-            if labels is not None and any(labels.values()):
-                own = [labels.get(value) for value in codes]
-            declared[field["name"]] = partial(_cast, kind, codes, own, declare)
-        elif kind in ("integer", "number") and {"minimum", "maximum"} <= {*bounds}:
-            declared[field["name"]] = partial(_bounded, kind, bounds["minimum"], bounds["maximum"])
+        absent = [item["value"] if isinstance(item, dict) else item for item in missing]
+        if pairs is not None:
+            kept = [(code, text) for code, text in pairs if str(code) not in absent]
+            typed = [(cast(c) if isinstance(c, str) else c, text) for c, text in kept]
+            declared[field["name"]] = partial(declare, typed)
+        elif cast in (int, float) and {"minimum", "maximum"} <= {*rules}:
+            ends = [rules["minimum"], rules["maximum"]]
+            bounds = [cast(end) if isinstance(end, str) else end for end in ends]
+            declared[field["name"]] = partial(number, *bounds)
     return declared
 
 
-def _category_labels(categories: Any) -> dict[Any, str | None] | None:
-    """The label of each value in ``categories`` of a field; None without such a list."""
-    if not isinstance(categories, list):
-        return None
-    items = [item if isinstance(item, dict) else {"value": item} for item in categories]
-    return {item["value"]: item.get("label") for item in items}
-
-
-def _cast(kind: str, codes: list[Any], labels: list[Any] | None, declare: Declare) -> Any:
-    """The categories of a field, in its type."""
-    cast = _CASTS.get(kind)
-    try:
-        typed = [cast(code) if cast and isinstance(code, str) else code for code in codes]
-    except ValueError:
-        raise ArgumentTypeError(f"enum must have values of the type {kind}") from None
-    return declare(typed, labels)
-
-
-def _bounded(kind: str, low: Any, high: Any) -> Any:
-    """A number between the bounds of a field, which may be written as text."""
-    lower, upper = (_CASTS[kind](end) if isinstance(end, str) else end for end in (low, high))
-    return number(lower, upper)
+def _field_pairs(field: Mapping[str, Any], enum: Any) -> Pairs | None:
+    """The values of a field and their labels; None where it does not list its values."""
+    categories = field.get("categories")
+    labels = {}
+    if isinstance(categories, list):  # an object names another table
+        items = [item if isinstance(item, dict) else {"value": item} for item in categories]
+        labels = {item["value"]: item.get("label") for item in items}
+    elif field.get("type") == "boolean":
+        labels = dict.fromkeys((False, True))
+    values = list(labels) or None if enum is None else enum
+    return None if values is None else [(value, labels.get(value)) for value in values]
 
 
 _READERS: dict[str, tuple[str, Callable[[Path, Declare], Declared]]] = {

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from os import PathLike
+from typing import Any
 
 import pandas as pd
 
 from rrstats._checks import needing
+from rrstats.data.declared import whole_words
 from rrstats.errors import ArgumentValueError
 
 _SELECT_ONE = re.compile(r"select[_ ]?(?:one|1)(?: from)? (\S+)( or[_ ](?:specify )?other)?")
@@ -47,37 +49,36 @@ def sheet(form: pd.DataFrame | str | PathLike[str], name: str) -> pd.DataFrame:
             ) from None
 
 
-def choices_of(form: str | PathLike[str]) -> dict[str, dict[str, list[Hashable]]]:
-    """The codes and labels of each question with one choice, by its name.
+def choices_of(form: str | PathLike[str]) -> dict[str, list[tuple[Hashable, Any]]]:
+    """The codes and labels of each question with one choice, None for a choice without a label.
 
-    Of labels in several languages the first is taken; a choice without a label has None.
+    Of labels in several languages the first is taken.  Codes that are all whole numbers are
+    numbers, as in a CSV file of the answers.
     """
-    questions = _with_plain_headers(sheet(form, "survey"), "survey", "type")
-    choices = _with_plain_headers(sheet(form, "choices"), "choices", "list_name")
+    questions = _rows(form, "survey", "type")
+    choices = _rows(form, "choices", "list_name")
     labels = next((header for header in map(str, choices) if header.startswith("label")), "name")
-    lists: dict[str, dict[str, list[Hashable]]] = {}
-    for list_name, rows in choices.dropna(subset="name").groupby("list_name", sort=False):
-        lists[str(list_name)] = {
-            "codes": rows["name"].tolist(),
-            "labels": rows[labels].astype(object).where(rows[labels].notna(), None).tolist(),
-        }
     declared = {}
-    for question, kind in zip(questions["name"], questions["type"], strict=True):
-        match = _SELECT_ONE.fullmatch(str(kind).strip())
+    for question, kind in zip(questions["name"], map(str, questions["type"]), strict=True):
+        match = _SELECT_ONE.fullmatch(kind.strip())
         if match is None:
             continue
-        found = lists.get(match[1], {"codes": [], "labels": []})
-        has_other = match[2] is not None and _OTHER[0] not in found["codes"]
-        declared[str(question)] = {
-            key: [*values, other] if has_other else values
-            for (key, values), other in zip(found.items(), _OTHER, strict=True)
-        }
+        rows = choices[choices["list_name"].map(str) == match[1]].dropna(subset="name")
+        texts = rows[labels].where(rows[labels].notna(), None)
+        listed = list(zip(rows["name"], texts, strict=True))
+        if match[2] and _OTHER[0] not in rows["name"].tolist():
+            listed.append(_OTHER)
+        if all(isinstance(code, str) for code, _ in listed):
+            codes = whole_words([code for code, _ in listed])
+            listed = [(code, text) for code, (_, text) in zip(codes, listed, strict=True)]
+        declared[str(question)] = listed
     return declared
 
 
-def _with_plain_headers(rows: pd.DataFrame, name: str, key: str) -> pd.DataFrame:
+def _rows(form: str | PathLike[str], name: str, key: str) -> pd.DataFrame:
     """The rows of a sheet, its headers in small letters and without spaces; raises without both."""
-    rows = rows.rename(columns=lambda header: re.sub(r"\s", "_", str(header).strip().lower()))
+    rows = sheet(form, name)
+    rows.columns = rows.columns.map(lambda header: str(header).strip().lower().replace(" ", "_"))
     if not {key, "name"} <= {*rows}:
         raise ArgumentValueError(
             f"form must have the columns {key} and name in the sheet {name!r}, as XLSForms have"
