@@ -36,6 +36,7 @@ from rrstats.files.ledger import Ledger
 from rrstats.files.plan import cast_words, read_document, read_plan
 from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import TARGETS
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.number_design import number
 from rrstats.mechanisms.records import POLICIES, ColumnRecord, write
@@ -280,9 +281,15 @@ def estimate(options: argparse.Namespace) -> str:
         return pd.concat(tables.values()).to_csv(index=False, lineterminator="\n")
     facts = ["column", "level", "target", "method", "epsilon", "missing", "implausible", "n"]
     documents = []
-    for frame in tables.values():
+    for name, frame in tables.items():
         proportions = frame.drop(columns=facts).to_dict(orient="records")
-        documents.append({**frame[facts].to_dict(orient="records")[0], "shares": proportions})
+        document = {**frame[facts].to_dict(orient="records")[0], "shares": proportions}
+        if estimates[name].mechanism.is_number and options.target == TARGETS[0]:
+            mean = estimates[name].mean()
+            low, high = mean.interval(options.level)
+            numbers = {"value": mean.value, "std_error": mean.std_error, "low": low, "high": high}
+            document["mean"] = numbers
+        documents.append(document)
     return as_json({"columns": documents})
 
 

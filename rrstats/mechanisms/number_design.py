@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_epsilon,
-    check_left_out,
     check_number,
     check_numbers,
     check_one_of,
@@ -230,9 +229,11 @@ class NumberRange:
         NumberDesign
             Made once for equal arguments.
         """
-        check_left_out("a number takes one epsilon= for all rows", prob=prob)
-        if epsilon is None:
-            raise ArgumentTypeError("a number needs epsilon=, found none")
+        if prob is not None or epsilon is None:
+            raise ArgumentTypeError(
+                "a number takes epsilon=, one for all rows, and no prob: no report of it is the "
+                "true answer"
+            )
         return _design(self.grid, check_epsilon(epsilon), self.goal, self.prior)
 
     def __iter__(self) -> Iterator[Any]:
@@ -244,16 +245,12 @@ class NumberRange:
         )
 
     def __repr__(self) -> str:
-        more = "".join(
-            f", {name}={value!r}"
-            for name, value, default in (
-                ("points", self.points, _default_points(self.low, self.high)),
-                ("goal", self.goal, "mean"),
-                ("prior", self.prior, None),
-            )
-            if value != default
-        )
-        return f"number({self.low!r}, {self.high!r}{more})"
+        default = NumberRange(self.low, self.high, _default_points(self.low, self.high))
+        texts = [repr(self.low), repr(self.high)]
+        for name, value in vars(default).items():
+            if vars(self)[name] != value:
+                texts.append(f"{name}={vars(self)[name]!r}")
+        return f"number({', '.join(texts)})"
 
 
 def _default_points(low: float, high: float) -> int:

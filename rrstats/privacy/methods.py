@@ -161,6 +161,8 @@ def _procedure(mechanism: Mechanism) -> str:
     texts["items"] = f"{items}"
     texts["statements"] = counted(items, "statement")
     texts["others"] = counted(items, "other")
+    texts["low"] = label(categories[0])
+    texts["high"] = label(categories[-1])
     texts["categories"] = ", ".join(map(_quoted, categories))
     if isinstance(mechanism, NamedDesign) and mechanism.yes is not None:
         texts["yes"] = _quoted(mechanism.yes)

@@ -9,6 +9,7 @@ from refusals import refused
 from scipy import stats
 
 import rrstats as rr
+from rrstats import cli
 from rrstats.errors import ArgumentValueError
 
 N = 3_000
@@ -217,6 +218,38 @@ def test_numbers_in_files(people, tmp_path, ending):
     checked = rr.files.check_file(source, "age", rr.number(30, 90)).set_index("status")
     assert checked.loc["clipped", "count"] == (frame["age"] < 30).sum()
     assert len(json.dumps(AGE.to_dict())) < 20_000
+
+
+def test_the_command_line_takes_numbers(people, tmp_path, capsys):
+    """The release, the mean in text and JSON, and what is clipped."""
+    pytest.importorskip("pyarrow")
+    frame, _ = people
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    frame[["age", "region"]].to_csv(source, index=False)
+    design = ["--column", "age", "--number", "30,90"]
+    assert cli.main(["check", str(source), *design]) == 0
+    assert f"{(frame['age'] < 30).sum()}" in capsys.readouterr().out
+    assert cli.main(["privatize", str(source), str(target), *design, "--epsilon", "2"]) == 0
+    reports = pd.read_csv(target)["age"]
+    capsys.readouterr()
+    assert cli.main(["estimate", str(target), "--format", "json"]) == 0
+    (column,) = json.loads(capsys.readouterr().out)["columns"]
+    assert column["mean"]["value"] == pytest.approx(reports.mean(), rel=1e-9)
+    assert cli.main(["estimate", str(target)]) == 0
+    assert "In words: the mean is" in " ".join(capsys.readouterr().out.split())
+    for wrong in (["--prob", "0.7"], ["--epsilon", "2", "--categories", "a,b"]):
+        assert cli.main(["privatize", str(source), str(target), *design, *wrong]) == 2
+
+
+def test_texts_say_what_is_done_to_a_number(people):
+    """The statement and the paragraph of a paper: bounds, rounding, and the plain mean."""
+    _, reports = people
+    statement = str(rr.files.statement_of(reports))
+    methods = str(rr.privacy.methods(AGE))
+    for text in (" ".join(statement.split()), methods):
+        assert "moved to the nearer bound. Each was" in text
+        assert "21 evenly spaced points" in text
+        assert "lain mean of the reports" in text
 
 
 def test_other_programs_bring_reports_back(people, tmp_path):
