@@ -84,10 +84,6 @@ class _Design:
     max_pairs: int = 400
     """The most pairs of categories otherwise, so that each has enough trials."""
 
-    step_of_pairs: float = 0.618
-    """A category is paired with the one so far on, as a proportion of k: records of several columns
-    then differ in more than one column, and brackets are far apart."""
-
     prior_guesses: int = 2
     """Right, and wrong, guesses added to each cell, because a few real guesses prove little."""
 
@@ -187,7 +183,7 @@ def audit(
         The claimed epsilon in nats, for replacing one record's value by any other declared answer.
     trials : int, default 100,000
         The number of records in long calls.  A fault of all reports that adds d to an epsilon near
-        1 needs about 130 / d**2 of them for 2 categories, and more for more categories.
+        1 needs about 150 / d**2 of them for 2 categories, and more for more categories.
     calls : int, optional
         The number of short calls of three records, beside as many records in calls of two; by
         default a tenth of trials, at most 2,000.
@@ -254,7 +250,7 @@ def audit(
         if failure:
             notes.append(f"Some long calls gave no report for each record: {failure[:200]}.")
         if together.reports:
-            bounds.append(together.bound(LONG_EVENT, claimed, error=error, choosers=4))
+            bounds.append(together.bound(LONG_EVENT, claimed, error=error, choosers=3))
             blind_below = excess_seen(claimed, bounds[-1].guesses, error)
     notes += _left_out(fn, _Inputs.of(domain, unknown=not unknown, missing=not missing))
     best = max(bounds, key=lambda bound: bound.epsilon_low)
@@ -336,9 +332,11 @@ class _Inputs(NamedTuple):
         if k <= _DESIGN.max_categories_all_pairs:
             pairs = list(combinations(range(k), 2))
         else:
-            step = -(-k // _DESIGN.max_pairs)
-            further = round(_DESIGN.step_of_pairs * k)
-            pairs = [(code, (code + further) % k) for code in range(0, k, step)]
+            # The first with the last, and so on inward: each category is in one pair, so that its
+            # cells have many trials, and records of several columns differ in each column.
+            step = -(-k // (2 * _DESIGN.max_pairs))
+            pairs = [(code, k - 1 - code) for code in range(0, k // 2, step)]
+            pairs += [(0, k // 2)] * (k % 2)
         others = range(k, len(values))
         pairs += [(code, other) for other in others for code in (0, k - 1)]
         pairs += combinations(others, 2)
@@ -416,7 +414,8 @@ def _run(fn: Callable[[list[Any]], Any], records: list[Any]) -> _Run:
     reports = _reports_in(release)
     if reports is None:
         return _Run(None, f"a release without reports: {type(release).__name__}")
-    kinds = sorted({type(report).__name__ for report in reports if not is_missing(report)})
+    values = (one for one in reports if isinstance(one, str) or not is_missing(one))
+    kinds = sorted({type(value).__name__ for value in values})
     dtype = getattr(release, "dtype", getattr(release, "dtypes", getattr(release, "type", "")))
     kind = f"{type(release).__name__} {dtype} of {', '.join(kinds)}"
     for name in ("name", "attrs"):
@@ -454,6 +453,8 @@ def _check_runs(fn: Callable[[list[Any]], Any], inputs: _Inputs) -> None:
 
 def _key(value: Any) -> Hashable:
     """A key that distinguishes reports: True is not 1, and all missing values are equal."""
+    if isinstance(value, str):
+        return value
     if is_missing(value):
         return ("missing",)
     if isinstance(value, np.ndarray):
@@ -584,8 +585,7 @@ def _short_calls(
     bounds = [
         _judge(
             event,
-            views[event],
-            calls.coins,
+            [(view, calls.coins) for view in views[event]],
             partial(calls.in_words, event),
             claimed=claimed,
             error=error,
@@ -633,18 +633,24 @@ class _EachRecord(NamedTuple):
         keys = self.inputs.report_codes(list(map(_key, self.reports)))
         types = _codes(list(map(type, self.reports)))
         kinds = self.inputs.kinds(self.pairs)
-        marks = self.inputs.marks(keys, self.pairs)
         n = len(keys)
         beside = keys[np.minimum(np.arange(n) ^ 1, n - 1)]
+        marks = self.inputs.marks(keys, self.pairs)
+        marks_beside = self.inputs.marks(beside, self.pairs)
+        # Categories are alike: where the reports point to the second, it changes with the first.
+        turned = (kinds == 0) & (np.where(marks > 0, marks, marks_beside) == 2)
+        of_turned = np.array([0, 2, 1, 3])
+        marks = np.where(turned, of_turned[marks], marks)
+        marks_beside = np.where(turned, of_turned[marks_beside], marks_beside)
+        coins = self.coins ^ turned
         views = (
-            _crossed(self.pairs, keys),
-            _crossed(kinds, marks, types),
-            _crossed(kinds, marks, self.inputs.marks(beside, self.pairs)),
+            (_crossed(self.pairs, keys), self.coins),
+            (_crossed(kinds, marks, types), coins),
+            (_crossed(kinds, marks, marks_beside), coins),
         )
         return _judge(
             event,
             views,
-            self.coins,
             self._in_words,
             claimed=claimed,
             error=error,
@@ -673,8 +679,7 @@ class _Bound(NamedTuple):
 
 def _judge(
     event: str,
-    views: Sequence[Codes],
-    coins: Codes,
+    views: Sequence[tuple[Codes, Codes]],
     in_words: Callable[[int], str],
     *,
     claimed: float,
@@ -683,33 +688,33 @@ def _judge(
 ) -> _Bound:
     """Choose a view and its guesses on one trial in ``choosers``; test them on the others.
 
-    views : ways to group the trials, each (n,) the cell of a trial.
+    views : ways to group the trials, each (n,) the cell of a trial, and (n,) its coin.
     in_words : the outcome of a trial in words, for the example.
     """
-    choosing = _random(len(coins), choosers) == 0
+    n = len(views[0][1])
+    choosing = _random(n, choosers) == 0
     best_promise = (-1.0, -1.0, -1.0)
-    best_guesses = np.full(len(coins), -1, dtype=np.intp)
-    best_cells = np.zeros(len(coins), dtype=np.intp)
-    for view in views:
-        _, cells = np.unique(view, return_inverse=True)
-        cell_guesses, promise = _guesses(cells, coins, choosing, claimed, error)
+    for view, view_coins in views:
+        _, view_cells = np.unique(view, return_inverse=True)
+        cell_guesses, promise = _guesses(view_cells, view_coins, choosing, claimed, error)
         if promise > best_promise:
             best_promise = promise
-            best_cells = cells
-            best_guesses = cell_guesses[cells]
-    judged = np.flatnonzero(~choosing & (best_guesses >= 0))
-    hit = best_guesses[judged] == coins[judged]
+            cells = view_cells
+            coins = view_coins
+            chosen = cell_guesses[cells]
+    judged = np.flatnonzero(~choosing & (chosen >= 0))
+    hit = chosen[judged] == coins[judged]
     guesses = len(judged)
     right = int(hit.sum())
     if not guesses:
-        return _Bound(event, len(coins), 0, 0, 0.0)
+        return _Bound(event, n, 0, 0, 0.0)
     # The example is from the cell with the most right guesses beyond the wrong ones.
-    clearest = np.bincount(best_cells[judged], np.where(hit, 1.0, -1.0)).argmax()
-    examples = judged[hit & (best_cells[judged] == clearest)]
+    clearest = np.bincount(cells[judged], np.where(hit, 1.0, -1.0)).argmax()
+    examples = judged[hit & (cells[judged] == clearest)]
     example = int(examples[0] if examples.size else judged[0])
     return _Bound(
         event,
-        len(coins),
+        n,
         guesses,
         right,
         lower_epsilon(right, guesses, error),
@@ -765,16 +770,17 @@ def _guesses(
 def _evidence(right: Codes, n: Codes, claimed: float) -> Floats:
     """(cells,) the log likelihood ratio of the first cells together against the claim.
 
-    Less one standard error, and 1 for each cell, whose guess is fitted to these trials (Akaike).
+    Less one standard error, and for each cell, which is the best of all, the log of their number.
     """
-    guesses = np.cumsum(n)
-    proportion = (np.cumsum(right) + 0.5) / (guesses + 1)
+    rights = np.cumsum(right)
+    wrongs = np.cumsum(n) - rights
     share = 1 / (1 + math.exp(-claimed))
-    excess = scipy.special.logit(proportion) - claimed
-    ratio = scipy.special.rel_entr(proportion, share)
-    ratio = ratio + scipy.special.rel_entr(1 - proportion, 1 - share)
-    evidence = guesses * ratio - excess * np.sqrt(guesses * proportion * (1 - proportion))
-    return np.where(excess > 0, evidence, 0.0) - np.arange(1, len(n) + 1)
+    evidence = scipy.special.rel_entr(rights, share * np.cumsum(n))
+    evidence = evidence + scipy.special.rel_entr(wrongs, (1 - share) * np.cumsum(n))
+    excess = np.log((rights + 0.5) / (wrongs + 0.5)) - claimed
+    evidence -= excess / np.sqrt(1 / (rights + 0.5) + 1 / (wrongs + 0.5))
+    penalty = math.log(len(n) + 1) * np.arange(1, len(n) + 1)
+    return np.asarray(np.where(excess > 0, evidence, 0.0) - penalty)
 
 
 def lower_proportion(right: ArrayLike, guesses: ArrayLike, error: float) -> Floats:

@@ -10,6 +10,7 @@ import faulty
 import numpy as np
 import pandas as pd
 import pytest
+from by_hand import missed
 from scipy import stats
 
 import rrstats as rr
@@ -116,11 +117,10 @@ def alarms(times, error):
     """How often cells that say nothing of the coins gave a bound above 0."""
     lows = []
     for _ in range(times):
-        views = [auditing._random(300, count) for count in (3, 100)]
         coins = auditing._random(300, 2)
-        lows.append(
-            auditing._judge("", views, coins, str, claimed=0.0, error=error, choosers=4).epsilon_low
-        )
+        views = [(auditing._random(300, count), coins) for count in (3, 100)]
+        bound = auditing._judge("", views, str, claimed=0.0, error=error, choosers=3)
+        lows.append(bound.epsilon_low)
     return sum(low > 0 for low in lows)
 
 
@@ -140,21 +140,12 @@ def test_judging_by_the_trials_that_chose_would_flatter(monkeypatch):
 # -- planted faults -----------------------------------------------------------------------------
 
 
-def missed(judging, rate, share, claimed, error):
-    """How often a fault stays unseen that says something in a share ``rate`` of judging trials."""
-    middle, width = judging * rate, 10 * math.sqrt(judging * rate) + 10
-    said = np.arange(max(0, int(middle - width)), min(judging, int(middle + width)) + 1)
-    chance_of = stats.binom.pmf(said, judging, rate)
-    needed = stats.binom.isf(error, said, 1 / (1 + math.exp(-claimed))) + 1
-    return float((chance_of * stats.binom.cdf(needed - 1, said, share)).sum())
-
-
 EVERY = {"unknown": True, "missing": True}
 PLAIN = {"unknown": False, "missing": False}
 P, Q = faulty.PROB, (1 - faulty.PROB) / 2
 WRONG = faulty.prob_of(1.0, 2)
-TRIALS, FEW, CALLS = 20_000, 2000, 1500
-LONG, SHORT = TRIALS * 3 // 4, CALLS // 2
+TRIALS, FEW, CALLS = 21_000, 2000, 1500
+LONG, SHORT = TRIALS * 2 // 3, CALLS // 2
 
 # Of the pairs of answers half are of categories, in long calls 3 in 4; of the others 3 in 5 have an
 # unknown value, and as many a missing one.  Name: options, judging trials, what gives it away, its
@@ -242,7 +233,7 @@ def test_a_wrong_formula_of_ten_categories_is_caught(monkeypatch):
     monkeypatch.setattr(auditing, "_random", lambda count, bound: rng.integers(bound, size=count))
     prob, error = faulty.prob_of(1.0, k - 1), 1e-6 / EVENTS
     rate, share = prob + (1 - prob) / (k - 1), prob / (prob + (1 - prob) / (k - 1))
-    assert missed(trials * 3 // 4, rate, share, 1.0, error) < 1e-6
+    assert missed(trials * 2 // 3, rate, share, 1.0, error) < 1e-6
 
     def fn(answers):
         lies = rng.random(len(answers)) >= prob
