@@ -73,8 +73,8 @@ def test_cells_of_other_types_mean_the_same():
     assert rr.files.garbled_question(form(""), "bribe", ANSWERS).blocks is None
     coded = ANSWERS.replace({"bribe": {"yes": "1", "no": "0"}})
     numbered = form("*")
-    answers = numbered["garbling::answer"]
-    numbered["garbling::answer"] = [1 if answer == "yes" else answer for answer in answers]
+    cells = [1 if answer == "yes" else answer for answer in numbered["garbling::answer"]]
+    numbered["garbling::answer"] = pd.Series(cells, dtype=object)
     assert "1" == rr.files.garbled_question(numbered, "bribe", coded, ["0", "1"]).mechanism.yes
 
 
