@@ -34,7 +34,9 @@ def number_of(cell: Any) -> float:
         cell = cell.as_py()
     if is_missing(cell):
         return math.nan
-    is_number = isinstance(cell, Real | Decimal) and not isinstance(cell, bool | np.bool_)
+    # A duration of NumPy is an integer of NumPy.
+    is_other = isinstance(cell, bool | np.bool_ | np.timedelta64)
+    is_number = isinstance(cell, Real | Decimal) and not is_other
     if not is_number:
         raise TypeError
     try:

@@ -50,8 +50,8 @@ ROUNDING_STREAM = 1
 _POINTS = 21
 """The largest number of points of a grid whose number is not declared."""
 
-_MAX_POINTS = 101
-"""A matrix of more takes minutes."""
+_MAX_POINTS = 100
+"""A matrix of more takes minutes, and records hold only a fingerprint of more categories."""
 
 _MAX_DISTANCE = 1000
 """The largest distance of a bound from 0, in ranges: values of 12 digits must tell reports."""
@@ -107,10 +107,10 @@ class NumberDesign(Mechanism):
             raise ArgumentValueError(
                 "categories of a number must be evenly spaced, in ascending order"
             )
-        numbers = check_numbers(values, "values", size=len(matrix))
+        design = MatrixDesign(categories, matrix)
+        numbers = check_numbers(values, "values", size=len(design.matrix))
         if not (np.diff(numbers) > 0).all():
             raise ArgumentValueError("values must be in ascending order, one for each report")
-        design = MatrixDesign(categories, matrix, reports=range(len(numbers)))
         bias = abs(numbers @ design.channel.matrix - points).max()
         if not bias <= _BIAS * abs(numbers).max():
             raise ArgumentValueError(
@@ -299,7 +299,7 @@ def number(
     low, high : float
         The bounds, known before the data: answers beyond them are clipped.
     points : int, optional
-        The number of evenly spaced grid points to which answers are rounded at random, 2 to 101;
+        The number of evenly spaced grid points to which answers are rounded at random, 2 to 100;
         by default the integers from low to high if they are at most 21, else 21.
     goal : {"mean", "distribution"}
         What the matrix is best for; `Estimate.quantiles` may need the distribution.

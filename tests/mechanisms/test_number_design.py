@@ -192,7 +192,9 @@ def test_clipping_infinity_and_missing():
             rr.privatize([1, absent], m)
 
 
-@pytest.mark.parametrize("other", ["7", True, np.bool_(False), b"1", 1j, (1,)], ids=repr)
+@pytest.mark.parametrize(
+    "other", ["7", True, np.bool_(False), b"1", 1j, (1,), np.timedelta64(3, "D")], ids=repr
+)
 def test_what_is_no_number_follows_unknown(other):
     """It is counted and not quoted, or replaced by a random number between the bounds."""
     m = rr.number(0, 10).mechanism(epsilon=2)
@@ -267,6 +269,8 @@ def test_a_document_is_checked():
         ("values", [-2.5, 2.5], "values must have 4 numbers"),
         ("categories", [-1.0, 0.0, 2.0], "evenly spaced"),
         ("categories", ["a", "b", "c"], "categories must be numbers"),
+        ("matrix", 7, "must be rows"),
+        ("values", "x", "values must be numbers"),
     ):
         with pytest.raises(MetadataError, match=message):
             from_dict({**document, name: value})
@@ -328,3 +332,12 @@ def test_a_bound_that_is_the_extreme_answer_is_warned_of(answers):
         rr.privatize(answers, AGE)
     rr.privatize([*answers, 17, 91], AGE)
     rr.privatize([0, 5, 10], rr.number(0, 10), epsilon=1)
+
+
+def test_the_largest_grid_is_recorded_whole():
+    """Beyond 100 categories a record would hold a fingerprint alone."""
+    m = rr.number(0, 99, points=100, goal="distribution").mechanism(epsilon=1)
+    reports = rr.simulate(pd.Series(range(100), name="x"), m, seed=1)
+    assert reports.rr.estimate().mean().value == pytest.approx(reports.mean(), rel=1e-9)
+    with pytest.raises(ArgumentValueError, match="points must be"):
+        rr.number(0, 100, points=101)
