@@ -401,7 +401,8 @@ def privatize(
         (one epsilon for a whole row), which goes with unknown, missing (not "keep"), rng and
         threads alone.
     categories : sequence of k hashables, Mechanism, or mapping from sample to Mechanism
-        The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.
+        The k categories, with ``prob`` or ``epsilon``; a number, `rrstats.number`, with
+        ``epsilon``; or a mechanism alone.
     prob : float, array-like of shape (n,) or column name, optional
         P(report = truth), in [1/k, 1).  Where it differs by row it is a column, which is public:
         of a frame its name, else the numbers.  It stays in the released frame, for the estimate;
