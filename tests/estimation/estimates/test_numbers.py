@@ -243,6 +243,7 @@ def test_the_command_line_takes_numbers(people, tmp_path, capsys):
 
 def test_texts_say_what_is_done_to_a_number(people):
     """The statement and the paragraph of a paper: bounds, rounding, and the plain mean."""
+    pytest.importorskip("pyarrow")
     _, reports = people
     statement = str(rr.files.statement_of(reports))
     methods = str(rr.privacy.methods(AGE))
