@@ -149,3 +149,16 @@ def test_the_real_frames_with_their_numbers():
     released = anes.rr.privatize({**named, "age": rr.number(18, 95)}, epsilon=1)
     assert 2.99 < released.rr.epsilon <= 3
     assert "float64" == str(released["age"].dtype)
+
+
+def test_several_estimates_print_the_mean_of_a_number_and_not_its_grid():
+    """The line above the table has the mean, and `to_frame` the grid; alone it has its rows."""
+    declared = {"smokes": ["no", "yes"], "age": rr.number(18, 90)}
+    released = SURVEY.rr.privatize(declared, epsilon=1)
+    estimates = released.rr.estimate()
+    first, _heads, *rows = repr(estimates).splitlines()
+    assert f", mean of age={estimates['age'].mean().value:.4g} (" in first
+    assert ["smokes", "smokes"] == [row.split()[0] for row in rows[:2]]
+    assert all("age" not in row for row in rows)
+    assert 2 + 21 == len(estimates.to_frame())
+    assert "  age     18.0" in repr(released.rr.estimate(["age"]))

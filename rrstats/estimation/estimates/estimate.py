@@ -923,12 +923,18 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         """The target, the size of the sample and its design."""
         absent = "missing" if self.tally.plan is None else "not asked"
         rows = sample_header(self.target, self.n, self.n_missing, absent=absent)
+        if self._mean_text:
+            rows = [("mean", self._mean_text), *rows]
+        return [*rows, *self.moments._header]
+
+    @cached_property
+    def _mean_text(self) -> str:
+        """The mean of a number with its interval; empty for categories, and where there is none."""
         if self.mechanism.is_number and self.n:
             with suppress(ArgumentValueError):  # there is none for these rows
                 mean = self.mean()
-                text = f"{mean.value:.4g} ({mean.low:.4g} to {mean.high:.4g})"
-                rows = [("mean", text), *rows]
-        return [*rows, *self.moments._header]
+                return f"{mean.value:.4g} ({mean.low:.4g} to {mean.high:.4g})"
+        return ""
 
     @property
     def _cautions(self) -> Sequence[str]:

@@ -809,9 +809,26 @@ class Estimates(_Several[Part]):
         )
 
     @property
+    def _mean_texts(self) -> dict[str, str]:
+        """The means of numbers with their intervals, by the label of the column."""
+        texts = {
+            label(name): part._mean_text
+            for name, part in self._parts.items()
+            if not isinstance(part, GroupEstimates)
+        }
+        return {name: text for name, text in texts.items() if text}
+
+    @property
     def _header(self) -> Sequence[tuple[str, str]]:
-        """The number of columns, and the epsilon of a row."""
-        return [("columns", f"{len(self)}"), ("epsilon of a row", f"{self.epsilon:.4g}")]
+        """The number of columns, the epsilon of a row, and the means of numbers."""
+        means = [(f"mean of {name}", text) for name, text in self._mean_texts.items()]
+        return [("columns", f"{len(self)}"), ("epsilon of a row", f"{self.epsilon:.4g}"), *means]
+
+    def _table(self) -> pd.DataFrame:
+        """The frame for printing; of numbers only the means are printed, above it."""
+        table = super()._table()
+        is_number = table["column"].isin(list(self._mean_texts))
+        return table if is_number.all() else table[~is_number]
 
     @property
     def _cautions(self) -> Sequence[str]:
