@@ -231,7 +231,7 @@ commands:
   estimate    estimate the true proportions from a privatized file
   check       before a release: list answers that fit no category (private)
   describe    show how a file was privatized; write the statement to publish
-  demo        privatize two sensitive columns of real data and estimate them
+  demo        privatize three sensitive columns of real data and estimate them
   studies     list published studies, or compute one again
 
 Options and examples of a command: rrstats privatize --help
@@ -580,11 +580,11 @@ def _describe(command: argparse.ArgumentParser) -> None:
 
 
 def _demo(command: argparse.ArgumentParser) -> None:
-    """Privatize two sensitive columns of real data, then estimate the true
-    proportions from the noisy reports alone, and compare them with the true ones.
+    """Privatize two sensitive columns and a number of real data, then estimate the
+    true proportions and the mean from the noisy reports alone, and compare them.
 
-    The data are 20,190 person-years of the RAND Health Insurance Experiment (public
-    domain): self-rated health (4 categories), and whether a doctor was visited (2).
+    The data are 944 people of the American National Election Study of 1996, in the
+    public domain: their party (7 categories), vote (2 categories) and age.
 
     Examples:
       rrstats demo
@@ -596,9 +596,9 @@ def _demo(command: argparse.ArgumentParser) -> None:
     """
     amounts = {
         "--prob P": "probability that a report is the true answer: above 0.5, below 1; closer to "
-        "0.5 is more private (default 0.75)",
+        "0.5 is more private; the age has the epsilon of the vote",
         "--epsilon E": "or the privacy loss of each report: above 0; 0.1 is strong privacy, 5 is "
-        "weak",
+        "weak (default 2)",
     }
     _add(command.add_mutually_exclusive_group(), amounts, type=float)
     _add(command, _PLOT, type=_path)

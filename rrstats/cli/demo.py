@@ -6,73 +6,100 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rrstats import datasets
 from rrstats._checks import check_ending, needing
 from rrstats._display import chance, columns, label, percent, percent_range, wrap
-from rrstats.errors import FileError
+from rrstats.errors import ArgumentValueError, FileError
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.estimates.groups import GroupEstimates
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.number_design import number
 from rrstats.mechanisms.records import ColumnRecord
 from rrstats.statement import row_protection
 
 _LEVEL = 0.95
 
+_NUMBER = "age"
+
+_PARTIES = {
+    party: party.replace("independent ", "indep. ")
+    .replace("democrat", "dem.")
+    .replace("republican", "rep.")
+    for party in datasets.CATEGORIES["party"]
+}
+"""Categories with labels that fit a terminal."""
+
 
 def page(options: argparse.Namespace) -> str:
     """Privatize and estimate; return the output to print."""
-    plan = _plan(options.prob, options.epsilon)
-    data = datasets.load_rand_health()
-    released = data.rr.privatize(plan)
-    estimates = {name: released[name].rr.estimate(target="sample") for name in plan}
+    mechanisms = _mechanisms(options.prob, options.epsilon)
+    data = datasets.load_anes96()
+    released = data.rr.privatize(mechanisms)
+    estimates = {name: released[name].rr.estimate() for name in mechanisms}
+    categorical = {name: each for name, each in estimates.items() if name != _NUMBER}
     truths = {
-        name: data[name].value_counts(normalize=True).reindex(mechanism.categories, fill_value=0.0)
-        for name, mechanism in plan.items()
+        name: data[name]
+        .value_counts(normalize=True)
+        .reindex(mechanisms[name].domain.categories)
+        .set_axis(estimate.categories)
+        for name, estimate in categorical.items()
     }
     if options.plot is not None:
-        save_plot(estimates, options.plot, _LEVEL, truths=truths)
+        save_plot(categorical, options.plot, _LEVEL, truths=truths)
     parts = [
         wrap(
-            f"RAND Health Insurance Experiment: {len(data):,} rows, each a person-year. Most "
-            "people have several rows, and no column tells which. So every estimate is about these "
-            "rows, and every epsilon about one report or one row: the epsilons of a person add up."
+            f"American National Election Study of 1996: {len(data):,} people, one row each. Their "
+            f"answers to {', '.join(mechanisms)} are privatized, and estimated from the reports."
         )
     ]
     inside: list[bool] = []
-    for name, mechanism in plan.items():
+    for name, estimate in categorical.items():
         heading = (
-            f"{name}: {mechanism.k} categories; a report is true with probability "
-            f"{chance(mechanism.prob)}, epsilon {round_up(mechanism.epsilon)}"
+            f"{name}: {estimate.mechanism.k} categories; a report is true with probability "
+            f"{chance(mechanisms[name].prob)}, epsilon {round_up(estimate.mechanism.epsilon)}"
         )
-        table = share_table(estimates[name], _LEVEL, truth=truths[name])
+        table = share_table(estimate, _LEVEL, truth=truths[name])
         parts.append(f"{wrap(heading)}\n{table}")
-        low, high = estimates[name].interval(_LEVEL)
+        low, high = estimate.interval(_LEVEL)
         inside += list((low <= truths[name]) & (truths[name] <= high))
+    if _NUMBER in estimates:
+        mean = estimates[_NUMBER].mean()
+        heading = (
+            f"{_NUMBER}: {mechanisms[_NUMBER].domain.describe()}; the mean of the reports "
+            f"estimates the mean, epsilon {round_up(mechanisms[_NUMBER].epsilon)}"
+        )
+        true = data[_NUMBER].mean()
+        cells = [f"{true:.2f}", f"{mean.value:.2f}", f"{mean.low:.2f} to {mean.high:.2f}"]
+        table = columns([["", "true", "estimate", "95% interval"], ["mean", *cells]])
+        parts.append(f"{wrap(heading)}\n{table}")
+        inside.append(bool(mean.low <= true <= mean.high))
     note = (
-        f"True: proportions of the true answers. {share_note(estimates.values())} {sum(inside)} of "
-        f"these {len(inside)} intervals contain the true proportion; over many runs at least 95 "
-        "of 100 do."
+        f"True: of these people. {share_note(categorical.values())} {sum(inside)} of these "
+        f"{len(inside)} intervals contain the true value; over many runs at least 95 of 100 do."
     )
-    records = [ColumnRecord.of(name, mechanism) for name, mechanism in plan.items()]
-    reading = f"In words: {estimates['health'].interpret('poor', _LEVEL)}."
+    records = [ColumnRecord.of(name, mechanism) for name, mechanism in mechanisms.items()]
+    reading = f"In words: {estimates['party'].interpret('independent', _LEVEL)}."
     parts += map(wrap, [note, reading, *row_protection(records)])
     return "\n\n".join(parts) + "\n"
 
 
-def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
-    """The two mechanisms of the demonstration."""
+def _mechanisms(prob: float | None, epsilon: float | None) -> dict[str, Any]:
+    """The mechanisms of two columns of categories and of a number, which needs some epsilon."""
     if prob is None and epsilon is None:
-        prob = 0.75
-    answers: dict[str, Iterable[Hashable]] = {
-        "health": datasets.CATEGORIES["health"],
-        "visited_doctor": [False, True],
+        epsilon = 2.0
+    mechanisms: dict[str, Any] = {
+        "party": KRR(_PARTIES, prob, epsilon=epsilon),
+        "vote": KRR(datasets.CATEGORIES["vote"], prob, epsilon=epsilon),
     }
-    return {name: KRR(each, prob, epsilon=epsilon) for name, each in answers.items()}
+    with suppress(ArgumentValueError):  # below an epsilon that any mean can use
+        mechanisms[_NUMBER] = number(18, 95).mechanism(epsilon=mechanisms["vote"].epsilon)
+    return mechanisms
 
 
 def save_plot(

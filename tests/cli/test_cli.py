@@ -11,7 +11,7 @@ import rrstats as rr
 from rrstats import cli
 
 TABLE_ROW = re.compile(
-    r"^  (?P<answer>\w+) +(?P<true>[\d.]+)% +(?P<reported>[\d,]+) +(?P<naive>[\d.]+)% +"
+    r"^  (?P<answer>\w[\w .]*[\w.]) +(?P<true>[\d.]+)% +(?P<reported>[\d,]+) +(?P<naive>[\d.]+)% +"
     r"(?P<debiased>-?[\d.]+)% +"
     r"(?P<low>[\d.]+)% to (?P<high>[\d.]+)% +(?P<count>-?[\d,]+)$",
     re.MULTILINE,
@@ -36,53 +36,66 @@ def refused(capsys, *arguments):
 
 
 def test_demo_shows_the_true_shares_of_the_embedded_data(capsys):
-    """The true column holds the shares of the 20,190 rows.
+    """The true column holds the shares of the 944 people, and their mean age.
 
-    11019, 7309, 1560 and 302 answers of 20,190, and 13,882 rows with a visit: counted in
-    statsmodels 0.15.0's randhie (none of hlthg, hlthf, hlthp; hlthg; hlthf; hlthp; mdvis > 0).
+    Counted in statsmodels 0.14's anes96 (PID 0 to 6, vote 0 and 1, age).
     """
-    shown = {row["answer"]: row["true"] for row in TABLE_ROW.finditer(demo(capsys))}
-    counts = {"excellent": 11019, "good": 7309, "fair": 1560, "poor": 302}
-    counts |= {"False": 20190 - 13882, "True": 13882}
-    assert {answer: f"{count / 201.90:.2f}" for answer, count in counts.items()} == shown
+    page = demo(capsys)
+    shown = {row["answer"]: row["true"] for row in TABLE_ROW.finditer(page)}
+    counts = [200, 180, 108, 37, 94, 150, 175, 551, 393]
+    sides = ["strong dem.", "weak dem.", "indep. dem.", "independent", "indep. rep.", "weak rep."]
+    answers = [*sides, "strong rep.", *rr.datasets.CATEGORIES["vote"]]
+    expected = {name: f"{count / 9.44:.2f}" for name, count in zip(answers, counts, strict=True)}
+    assert expected == shown
+    assert re.search(r"^  mean  47\.04 ", page, re.MULTILINE)
 
 
 def test_demo_estimates_from_the_reports(capsys):
     """Debiased shares lie near the truth, naive ones where the noise puts them, counts agree.
 
-    At the default prob of 0.75 the standard error of a share among the rows is at most
-    0.0061 (k = 2: sqrt(p(1-p)) / ((p-q) sqrt(n))); 0.05 is 8 of them, 4e-15 for six shares.
+    At epsilon 2 the standard error of a share among these people is at most 0.034 (k = 7); 0.28
+    is 8 of them.  The mean age has one of 1.2 years, of which 10 are 8.
     """
     page = demo(capsys)
     rows = list(TABLE_ROW.finditer(page))
-    assert 6 == len(rows)
+    assert 9 == len(rows)
     for row in rows:
-        k = 4 if row["answer"] in rr.datasets.CATEGORIES["health"] else 2
+        k = 2 if row["answer"] in rr.datasets.CATEGORIES["vote"] else 7
+        prob = 100 * rr.KRR(range(k), epsilon=2).prob
         true, naive, debiased = (float(row[name]) for name in ("true", "naive", "debiased"))
-        assert true == pytest.approx(debiased, abs=5)
-        other = 25 / (k - 1)
-        assert other + (75 - other) * true / 100 == pytest.approx(naive, abs=5)
-        assert float(row["low"]) < debiased < float(row["high"])
-        assert 201.90 * debiased == pytest.approx(float(row["count"].replace(",", "")), abs=1.6)
+        assert true == pytest.approx(debiased, abs=28)
+        other = (100 - prob) / (k - 1)
+        assert other + (prob - other) * debiased / 100 == pytest.approx(naive, abs=0.02)
+        assert float(row["low"]) <= max(debiased, 0) < float(row["high"])
+        assert 9.44 * debiased == pytest.approx(float(row["count"].replace(",", "")), abs=0.6)
+    mean, low, high = re.search(
+        r"^  mean  47\.04 +(.*)  (.*) to (.*)$", page, re.MULTILINE
+    ).groups()
+    assert float(mean) == pytest.approx(47.04, abs=10)
+    assert float(low) < float(mean) < float(high)
     words = " ".join(page.split())
-    assert "of these 20,190 rows." in words  # the reading is about the rows, not a population
-    assert "20,190 rows, each a person-year" in words
+    assert "of the population behind these 944 reports." in words
+    assert "944 people, one row each" in words
 
 
 def test_demo_states_the_epsilon_of_each_column_and_of_a_row(capsys):
-    """ln 9 and ln 3, rounded up, and their sum, ln 27; the odds of a row change by 27 at most.
+    """2 of each column, their sum, and the odds of a row: they change by exp(6) = 403.4 at most.
 
-    27 x 0.05 / (27 x 0.05 + 0.95) = 0.58696.
+    403.43 x 0.05 / (403.43 x 0.05 + 0.95) = 0.95504.
     """
     words = " ".join(demo(capsys).split())
     for said in (
-        "health: 4 categories; a report is true with probability 75%, epsilon 2.198 ",
-        "visited_doctor: 2 categories; a report is true with probability 75%, epsilon 1.099",
-        "Epsilon of a whole row, all its reports together: 3.296.",
-        "a factor of at most 27: a true answer with probability 5% before",
-        "has probability at most 58.7% afterwards",
+        "vote: 2 categories; a report is true with probability 88.08%, epsilon 2 ",
+        "party: 7 categories; a report is true with probability 55.19%, epsilon 2 ",
+        "age: numbers from 18 to 95; the mean of the reports estimates the mean, epsilon 2 ",
+        "Epsilon of a whole row, all its reports together: 6.",
+        "a factor of at most 404: a true answer with probability 5% before",
+        "has probability at most 95.51% afterwards",
     ):
         assert said in words
+    words = " ".join(demo(capsys, "--prob", "0.75").split())
+    assert "vote: 2 categories; a report is true with probability 75%, epsilon 1.099 " in words
+    assert "estimates the mean, epsilon 1.099 " in words
     # Rounding never turns a report that may be a lie into a true one, or the reverse.
     assert "true with probability 99.999%," in demo(capsys, "--prob", "0.99999")
 
@@ -90,13 +103,14 @@ def test_demo_states_the_epsilon_of_each_column_and_of_a_row(capsys):
 def test_demo_takes_epsilon_and_shares_below_zero(capsys):
     """With next to no information shares leave [0, 1], intervals do not, and the page says why.
 
-    At epsilon 0.0001 the standard error of a share of health is 162, so all four lie in [0, 1]
-    with a chance below 1e-7.
+    At epsilon 0.000001 no mean can be estimated.  The standard error of a share of party is
+    above 1e5, so all seven lie in [0, 1] with a chance below 1e-30.
     """
-    page = demo(capsys, "--epsilon", "0.0001")
-    assert "epsilon 0.0001" in page
+    page = demo(capsys, "--epsilon", "0.000001")
+    assert "epsilon 0.000001" in page
+    assert "answers to party, vote are privatized" in " ".join(page.split())
     assert "not clipped" in page
-    assert re.search(r"-[\d.]+%", page)
+    assert re.search(r"-[\d.e+]+%", page)
     assert "0.0% to 100.0%" in page
 
 
@@ -121,7 +135,7 @@ HELP = {
     "estimate": "--level --method --target --format example",
     "check": "--categories release example",
     "describe": "--statement --format example",
-    "demo": "--prob --epsilon 0.75 example",
+    "demo": "--prob --epsilon default example",
     "studies": "wada2011.wca example",
 }
 
@@ -150,8 +164,8 @@ def test_help_fits_a_terminal(capsys, command):
         (["--prob", "nan"], "--prob must be in ["),
         (["--prob", "three"], "invalid float value: 'three'"),
         (["--prob"], "expected one argument"),
-        (["--epsilon", "0"], "choose a larger prob or epsilon"),
-        (["--epsilon", "1e-17"], "choose a larger prob or epsilon"),
+        (["--epsilon", "0"], "--epsilon must be at least 6.476"),
+        (["--epsilon", "1e-17"], "--epsilon must be at least 6.476"),
         (["--epsilon", "-1"], "--epsilon must be"),
         (["--epsilon", "inf"], "--epsilon must be"),
         (["--epsilon", "nan"], "--epsilon must be"),
