@@ -63,12 +63,19 @@ def test_readme_output_is_what_the_code_prints():
     """The shown output has the form of a real one, and its numbers are possible ones."""
     code, shown = blocks(README, "python")[0], blocks(README, "text")[0]
     assert form(shown) == form(printed(code, {}))
-    rows = re.findall(r"^  \w+ {2,}(-?[\d.]+)  ([\d.]+)  ([\d.]+) +[\d.]+ +([\d,.]+)", shown, re.M)
-    assert len(rows) == 4
-    for share, low, high, count in rows:
-        assert float(low) <= float(share) <= float(high)
-        assert float(count.replace(",", "")) == pytest.approx(20_190 * float(share), abs=1.1)
-    assert form(shown) != form(shown.replace("fair", "so-so"))
+    rows = re.findall(
+        r"^  (vote|party) .* (-?[\d.]+)  ([\d.]+)  ([\d.]+)  944 +[\d.]+$", shown, re.M
+    )
+    assert len(rows) == 2 + 7
+    for _, proportion, low, high in rows:
+        assert float(low) <= float(proportion) <= float(high)
+    for column in ("vote", "party"):
+        assert sum(float(row[1]) for row in rows if row[0] == column) == pytest.approx(1, abs=4e-4)
+    mean, low, high = map(
+        float, re.search(r"of age=([\d.]+) \(([\d.]+) to ([\d.]+)\)", shown).groups()
+    )
+    assert 18 < low < mean < high < 95
+    assert form(shown) != form(shown.replace("independent ", "so-so "))
     assert form(shown) != form(shown + "\nmore")
 
 
