@@ -71,6 +71,9 @@ class _Design:
     max_default_calls: int = 2000
     """More short calls are made only when asked for: each runs the function."""
 
+    calls_of_two: int = 2
+    """The number of calls of two records for each of three: they alone show rare categories."""
+
     short_rows: int = 3
     """The number of records of a call with one that changes, and two others in two orders."""
 
@@ -139,7 +142,7 @@ class AuditResult:
         blind = f"that adds less than about {self.blind_below:.2g} to epsilon"
         if math.isinf(self.blind_below):
             blind = f"of any size (so few trials cannot refute epsilon {self.claimed:.4g})"
-        calls = self.tried["trials"].min() * (2 + _DESIGN.short_rows) // 2
+        calls = self.tried["trials"].min() * (1 + _DESIGN.calls_of_two)
         epsilon_low = math.floor(self.epsilon_low * 1e4) / 1e4
         return "\n".join(
             [
@@ -185,8 +188,8 @@ def audit(
         The number of records in long calls.  A fault of all reports that adds d to an epsilon near
         1 needs about 150 / d**2 of them for 2 categories, and more for more categories.
     calls : int, optional
-        The number of short calls of three records, beside as many records in calls of two; by
-        default a tenth of trials, at most 2,000.
+        The number of short calls of three records, beside twice as many of two; by default a tenth
+        of trials, at most 2,000.
     level : float, default 0.99
         Confidence level of the bound, over all events together; use 1 - 1e-6 in a test suite.
     unknown, missing : bool, default False
@@ -239,8 +242,7 @@ def audit(
         names = ", ".join(inputs.names[value] for value in sorted(failing))
         notes.append(f"Long calls omit {names}, as fn raised or gave another length there.")
     blind_below = math.inf
-    calls_of_two = calls * _DESIGN.short_rows // 2
-    of_two, _ = _EachRecord.of(fn, inputs, 2 * calls_of_two, 2)
+    of_two, _ = _EachRecord.of(fn, inputs, 2 * _DESIGN.calls_of_two * calls, 2)
     if of_two.reports:
         bounds.append(of_two.bound(PAIR_EVENT, claimed, error=error, choosers=3))
     working = inputs.without(failing)

@@ -109,7 +109,7 @@ def escapes(way: SimpleNamespace, claimed: float) -> float:
     order = np.argsort(-np.round(np.array(rights) / np.array(totals), 9), kind="stable")
     rate = np.cumsum(np.array(totals)[order])
     share = np.minimum(np.cumsum(np.array(rights)[order]) / rate, 1.0)
-    trials = TRIALS if way.n == 1 else 3 * auditing._DESIGN.max_default_calls
+    trials = TRIALS if way.n == 1 else 4 * auditing._DESIGN.max_default_calls
     judging = trials * 2 // 3
     # Cells that say as much are chosen together; five ends with the most evidence are tried.
     ends = np.flatnonzero(np.diff(share, append=-1.0) < -1e-9)

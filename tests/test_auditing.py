@@ -369,7 +369,7 @@ def test_the_report_has_verdict_bound_and_three_bullets():
     assert bound.startswith("With confidence 0.99 epsilon is at least 0.")
     heads = [
         "- Strongest evidence: ",
-        "- Tried: 1,000 records together, 250 short calls. ",
+        "- Tried: 1,000 records together, 300 short calls. ",
         "- No proof: ",
     ]
     assert all(b.startswith(head) for b, head in zip(bullets, heads, strict=True))
