@@ -61,7 +61,8 @@ def _taken_from_data(found: str) -> ArgumentTypeError:
 def declared_list(categories: object) -> list[Any]:
     """The declared categories as a list; raises for data, text and what has no order."""
     if isinstance(categories, pd.CategoricalDtype):
-        categories = list(categories.categories)
+        levels: Any = categories.categories
+        categories = [] if levels is None else list(levels)
     if _is_data(categories):
         name_text = " with a name" if isinstance(categories, pd.Index) else ""
         raise _taken_from_data(f"{type(categories).__name__}{name_text}")

@@ -86,6 +86,10 @@ def test_the_dtype_says_whether_a_column_holds_codes_or_labels(answers, kind):
 BAD = {
     "an empty list": ([], "column 'visits': categories must have at least two .* found 0"),
     "an empty codebook": ({}, "column 'visits': categories must have at least two .* found 0"),
+    "a dtype without categories": (
+        pd.CategoricalDtype(),
+        "column 'visits': categories must have at least two .* found 0",
+    ),
     "one label twice": (
         {1: "never", 2: "once", 3: "never"},
         "column 'visits': categories in a codebook must each have a different label, .* number 1 "
