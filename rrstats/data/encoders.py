@@ -345,21 +345,26 @@ def number_reader(dtype: Any) -> Callable[[Any], tuple[Floats, Places]]:
 
 def bound_reader(
     domain: Categories, like: Any
-) -> Callable[[Any], tuple[NDArray[np.bool_], NDArray[np.bool_]]] | None:
-    """Prepare a function from cells to whether some are at each bound, and some beyond it.
+) -> Callable[[Any], tuple[NDArray[np.bool_], NDArray[np.bool_], bool]] | None:
+    """Prepare a function from cells to whether some are at each bound, beyond it, and no integers.
 
-    None where that says nothing: of categories, and of a scale whose integers are all points.
+    Of a scale whose integers are all points only the last may be true, of other numbers only the
+    first two; None of categories.
     """
     dtype = type_of(like)
-    if not isinstance(domain, NumberGrid) or domain.holds_integers or are_word_places(dtype):
+    if not isinstance(domain, NumberGrid) or are_word_places(dtype):
         return None
     read = number_reader(dtype)
 
-    def compared(cells: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def compared(cells: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_], bool]:
         numbers, _ = read(cells)
+        if domain.holds_integers:
+            inside = np.clip(numbers, *domain.bounds)
+            no_bounds = np.zeros(2, dtype=np.bool_)
+            return no_bounds, no_bounds, bool((inside > np.floor(inside)).any())
         at_bounds = [(numbers == bound).any() for bound in domain.bounds]
         beyond = [each.any() for each in domain.clipped(numbers)]
-        return np.array(at_bounds), np.array(beyond)
+        return np.array(at_bounds), np.array(beyond), False
 
     return compared
 

@@ -320,8 +320,9 @@ def number(
     Notes
     -----
     Reports are doubles, some beyond the bounds; their plain mean is unbiased for the mean of the
-    clipped answers.  It never shows how many were clipped.  n times its variance, given answers on
-    [-1, 1], is at most 4.3 at epsilon 1 (Laplace 8), 1.0 at 2 and .16 at 4.
+    clipped answers.  It never shows how many were clipped.  With 21 points n times its variance,
+    given answers on [-1, 1], is at most 4.3 at epsilon 1 (Laplace 8), 1.0 at 2 and .16 at 4.
+    Few points suit integers alone: ``number(0, 1)`` has two, ``number(0.0, 1.0)`` 21.
     NaN is a missing answer; infinity is clipped; text and booleans are no numbers.
 
     References

@@ -174,6 +174,8 @@ class ColumnAnswers(Unpicklable):
         self._extremes = bound_reader(mechanism.domain, opened.cells)
         self._at_bounds = np.zeros(2, dtype=np.bool_)
         self._beyond_bounds = np.zeros(2, dtype=np.bool_)
+        # Whether some answers are no integers where all integers are points; for the curator only.
+        self.has_fractions = False
 
     @property
     def bounds_of_data(self) -> list[Any]:
@@ -186,12 +188,13 @@ class ColumnAnswers(Unpicklable):
         return [bound for bound, is_one in zip(bounds, is_extreme, strict=False) if is_one]
 
     def compare_bounds(self, cells: Any) -> None:
-        """Compare the bounds of a number with the next answers."""
+        """Compare the bounds and the points of a number with the next answers."""
         if self._extremes is not None:
-            at_bounds, beyond = self._extremes(cells)
+            at_bounds, beyond, has_fractions = self._extremes(cells)
             with self._one_at_a_time:
                 self._at_bounds |= at_bounds
                 self._beyond_bounds |= beyond
+                self.has_fractions |= has_fractions
 
     @property
     def in_order(self) -> bool:

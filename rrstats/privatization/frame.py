@@ -155,7 +155,7 @@ def warn_of(releases: Mapping[Any, ColumnAnswers]) -> None:
 
 
 def warn_of_order(releases: Mapping[Any, ColumnAnswers]) -> None:
-    """Warn the data curator of declared categories and bounds that may be of the answers."""
+    """Warn the data curator of declarations that may be of the answers, or do not fit them."""
     names = [name for name, release in releases.items() if release.in_order and release.secure]
     if names:
         where = "" if names == [None] else f" of the columns {quote_list(names)}"
@@ -166,8 +166,16 @@ def warn_of_order(releases: Mapping[Any, ColumnAnswers]) -> None:
             RRStatsWarning,
         )
     for name, release in releases.items():
+        column = "" if name is None else f" of column {quote(name)}"
+        if release.has_fractions and release.secure:
+            warn(
+                f"some answers{column} are no integers, but the number is declared as integers, "
+                f"{release.mechanism.domain.describe()}: means stay right, and correlations, "
+                "quantiles and target='sample' do not; of decimals declare the bounds as decimals, "
+                "as in rr.number(0.0, 1.0)",
+                RRStatsWarning,
+            )
         for bound in release.bounds_of_data if release.secure else ():
-            column = "" if name is None else f" of column {quote(name)}"
             warn(
                 f"the declared bound {bound:g}{column} is also its smallest or largest answer, and "
                 "nothing lies beyond: publish these reports only if the bound is that of the "

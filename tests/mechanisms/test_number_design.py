@@ -341,6 +341,16 @@ def test_a_bound_that_is_the_extreme_answer_is_warned_of(answers):
     rr.privatize([0, 5, 10], rr.number(0, 10), epsilon=1)
 
 
+@pytest.mark.parametrize("answers", [[0.5, 3, 10], pd.Series([2.0, 7.25])])
+def test_decimals_on_a_scale_of_integers_are_warned_of(answers):
+    """Random rounding inflates their squares, which correlations would take for exact."""
+    scale = rr.number(0, 10)
+    with pytest.warns(rr.errors.RRStatsWarning, match="are no integers.*declare the bounds as dec"):
+        rr.privatize(answers, scale, epsilon=1)
+    rr.privatize([2.0, 7.0, np.nan, np.inf, -0.5, 10.5], scale, epsilon=1, missing="keep")
+    rr.privatize([*answers, -1, 11], rr.number(0.0, 10.0), epsilon=1)
+
+
 @pytest.mark.slow
 def test_the_largest_grid_is_recorded_whole():
     """Beyond 100 categories a record would hold a fingerprint alone."""

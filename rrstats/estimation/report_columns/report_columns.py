@@ -559,7 +559,8 @@ def check_squares(columns: Iterable[ReportColumn], what: str) -> None:
             raise ArgumentValueError(
                 f"{what} need the squares of the numbers in column {column.name!r}, which random "
                 f"rounding to {domain.k} points inflates: privatize it with a point for each "
-                "integer, as rr.number(0, 10) has, or rr.number(low, high, points=high - low + 1)"
+                "integer, as rr.number(0, 10) has, or rr.number(low, high, points=high - low + 1) "
+                "for integers, of at most 100 points"
             )
 
 
