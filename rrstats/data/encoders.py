@@ -349,19 +349,21 @@ def bound_reader(
     """Prepare a function from cells to whether some are at each bound, beyond it, and no integers.
 
     Of a scale whose integers are all points only the last may be true, of other numbers only the
-    first two; None of categories.
+    first two.  None of categories, and of bounds where the cells of a text file were clipped.
     """
     dtype = type_of(like)
-    if not isinstance(domain, NumberGrid) or are_word_places(dtype):
+    if not isinstance(domain, NumberGrid):
+        return None
+    if domain.holds_integers:
+        codes_of = _of_type(domain, dtype)
+        no_bounds = np.zeros(2, dtype=np.bool_)
+        return lambda cells: (no_bounds, no_bounds, bool(domain.between(codes_of(cells)).any()))
+    if are_word_places(dtype):
         return None
     read = number_reader(dtype)
 
     def compared(cells: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_], bool]:
         numbers, _ = read(cells)
-        if domain.holds_integers:
-            inside = np.clip(numbers, *domain.bounds)
-            no_bounds = np.zeros(2, dtype=np.bool_)
-            return no_bounds, no_bounds, bool((inside > np.floor(inside)).any())
         at_bounds = [(numbers == bound).any() for bound in domain.bounds]
         beyond = [each.any() for each in domain.clipped(numbers)]
         return np.array(at_bounds), np.array(beyond), False

@@ -110,6 +110,11 @@ class NumberGrid(NumberSpace):
         codes[is_missing_number] = self.absent_code
         return codes
 
+    def between(self, codes: Codes) -> Booleans:
+        """Mask of the answers between two points."""
+        in_step = codes & ((1 << self.fraction_bits) - 1)
+        return (codes < self.answers) & (in_step > 0)
+
     def clipped(self, numbers: Floats) -> tuple[Booleans, Booleans]:
         """Masks of the numbers below and above the bounds."""
         low, high = map(float, self.bounds)

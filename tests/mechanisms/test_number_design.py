@@ -351,6 +351,19 @@ def test_decimals_on_a_scale_of_integers_are_warned_of(answers):
     rr.privatize([*answers, -1, 11], rr.number(0.0, 10.0), epsilon=1)
 
 
+def test_decimals_in_a_text_file_are_warned_of(tmp_path):
+    """Its cells are looked up before they are compared."""
+    pytest.importorskip("pyarrow")
+    decimals = tmp_path / "decimals.csv"
+    integers = tmp_path / "integers.csv"
+    scale = {"x": rr.number(0, 10)}
+    decimals.write_text("x\n3\n10\n0.5\n")
+    with pytest.warns(rr.errors.RRStatsWarning, match="column 'x' are no integers"):
+        rr.files.privatize_file(decimals, tmp_path / "a.csv", scale, epsilon=1)
+    integers.write_text("x\n3\n10.0\n0\n12.5\n")
+    rr.files.privatize_file(integers, tmp_path / "b.csv", scale, epsilon=1)
+
+
 @pytest.mark.slow
 def test_the_largest_grid_is_recorded_whole():
     """Beyond 100 categories a record would hold a fingerprint alone."""
