@@ -714,7 +714,8 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         ----------
         values : mapping or sequence of k floats, optional
             From category to number, or the numbers (scores) in the order of the categories; by
-            default the categories, which must be numbers themselves.
+            default the categories, which must be numbers themselves.  For `rrstats.number` they
+            are those of grid points, and the mean is of the rounded number: a square is too large.
 
         Returns
         -------
@@ -944,7 +945,18 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
     @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
-        return self.moments.notes
+        notes = self.moments.notes
+        if self._mean_text and not self.mechanism.domain.holds_integers:
+            low, high = self.mechanism.domain.bounds
+            mean = self.mean().value
+            notes = [
+                *notes,
+                f"answers were clipped to {low:g} to {high:g}, and the rows are of numbers rounded "
+                "at random",
+            ]
+            if not low <= mean <= high:
+                notes.append("the mean lies outside these bounds by noise: it is not clipped")
+        return notes
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The estimate of one category in a sentence.

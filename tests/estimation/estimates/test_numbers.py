@@ -50,6 +50,18 @@ def test_the_mean_is_the_plain_mean_of_reports(people):
     assert estimate.interpret(18.0).endswith(f"these {N:,} reports")
 
 
+def test_the_table_says_what_was_clipped_and_rounded(people):
+    """And that a mean outside the bounds, and so perhaps outside its interval, is noise."""
+    _, reports = people
+    shown = reports.rr.estimate("age")
+    assert "clipped to 18 to 90" in repr(shown)
+    assert len(shown.notes) == 1
+    outside = rr.estimate(rr.Tally.from_counts([0] * (len(AGE.values) - 1) + [9], AGE))
+    assert outside.mean().value > 90
+    assert "outside these bounds by noise" in outside.notes[-1]
+    assert not reports.rr.estimate("scale").notes
+
+
 def test_weights_and_designs(people):
     """The mean by weights and clusters is that of the plain reports."""
     _, reports = people
