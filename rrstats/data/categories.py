@@ -35,6 +35,9 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
 Codes = NDArray[Any]
 
+_MAX_LETTERS = 120
+"""The longest list of categories in a call in a message: other parts must not be cut."""
+
 _MAX_EXAMPLE = 12
 """The longest list of numbers that an error shows as an example."""
 
@@ -326,6 +329,17 @@ class Categories:
     def in_words(self) -> str:
         """The categories as a noun in messages."""
         return f"the {self.k} categories"
+
+    @property
+    def in_call(self) -> str:
+        """The categories as an argument of a call in messages; a name where they are long."""
+        categories = self.describe()
+        return categories if len(categories) <= _MAX_LETTERS else "categories"
+
+    @property
+    def may_be_missing(self) -> bool:
+        """True where a missing value may be declared as an answer."""
+        return True
 
     def describe(self, most: int = 8) -> str:
         """Return the categories as text, shortened if there are more than ``most``."""

@@ -125,6 +125,17 @@ class NumberGrid(NumberSpace):
         """The rule for an answer, in words."""
         return "numbers"
 
+    @property
+    def in_call(self) -> str:
+        """The declaration as an argument of a call in messages."""
+        low, high = self.bounds
+        return f"rr.number({low!r}, {high!r})"
+
+    @property
+    def may_be_missing(self) -> bool:
+        """False: numbers have no missing one among them."""
+        return False
+
     def describe(self, most: int = 8) -> str:
         """Return the bounds in words."""
         low, high = self.bounds

@@ -56,6 +56,9 @@ _MAX_POINTS = 100
 _MAX_DISTANCE = 1000
 """The largest distance of a bound from 0, in ranges: values of 12 digits must tell reports."""
 
+_RANGES = (1e-100, 1e100)
+"""The smallest and the largest distance of the bounds: squares of numbers stay doubles."""
+
 _MIN_GAP = 0.00101
 """Of two values, in ranges; rounding leaves more than .001."""
 
@@ -342,7 +345,12 @@ def number(
     upper = _bound(high, "high")
     if not lower < upper:
         raise ArgumentValueError(f"low must be below high, got {lower!r} and {upper!r}")
-    if not max(abs(lower), abs(upper)) <= _MAX_DISTANCE * (upper - lower) < np.inf:
+    if not _RANGES[0] <= upper - lower <= _RANGES[1]:
+        raise ArgumentValueError(
+            f"high - low must be from {_RANGES[0]:g} to {_RANGES[1]:g}, got {lower!r} and "
+            f"{upper!r}; give the answers in another unit"
+        )
+    if not max(abs(lower), abs(upper)) <= _MAX_DISTANCE * (upper - lower):
         raise ArgumentValueError(
             f"low and high must be at most {_MAX_DISTANCE:,} times their distance from 0, got "
             f"{lower!r} and {upper!r}; subtract a public number from the answers"

@@ -110,9 +110,6 @@ TABLE_CHECK = "rr.check(df, {name}, {categories})"
 _MAX_NAMED = 3
 """The number of columns whose answers one error counts."""
 
-_MAX_LETTERS = 120
-"""The longest list of categories in it: other parts of it must not be cut."""
-
 
 def refuse(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
     """Raise UnknownAnswersError if the policies refuse answers whose reports were drawn.
@@ -131,19 +128,17 @@ def refuse(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
     hints = []
     if unknown:
         name = next(name for name, release in refused.items() if release.refused[0])
-        categories = refused[name].mechanism.domain.describe()
-        if len(categories) > _MAX_LETTERS:
-            categories = "categories"
-        call = check_call.format(name=quote(name), categories=categories)
+        domain = refused[name].mechanism.domain
+        call = check_call.format(name=quote(name), categories=domain.in_call)
         hints.append(f"{call} lists them for the data curator")
         hints.append("unknown='uniform' replaces each by a random category, as OpenDP does")
     if missing:
         is_plan = any("plan" in release.facts for release in refused.values())
         keep = "" if is_plan else " or missing='keep' (which publishes who did not answer)"
-        hints.append(
-            f"for missing ones give missing='uniform'{keep}, or declare None among the "
-            "categories (--with-missing)"
-        )
+        declare = ""
+        if any(each.mechanism.domain.may_be_missing for each in refused.values()):
+            declare = ", or declare None among the categories (--with-missing)"
+        hints.append(f"for missing ones give missing='uniform'{keep}{declare}")
     raise UnknownAnswersError("; ".join([*counts, *hints]))
 
 

@@ -372,3 +372,19 @@ def test_the_largest_grid_is_recorded_whole():
     assert reports.rr.estimate().mean().value == pytest.approx(reports.mean(), rel=1e-9)
     with pytest.raises(ArgumentValueError, match="points must be"):
         rr.number(0, 100, points=101)
+
+
+def test_ways_on_can_be_typed():
+    """The call of an error declares the number, and none of them declares a missing one."""
+    with pytest.raises(UnknownAnswersError) as refused:
+        rr.privatize(["x", None], rr.number(0, 10), epsilon=1)
+    assert "rr.number(0, 10)) lists them" in str(refused.value)
+    assert "declare None" not in str(refused.value)
+    with pytest.raises(UnknownAnswersError, match="declare None"):
+        rr.privatize(["x", None], ["x", "y"], 0.75)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1e-300), (0, 10**200)])
+def test_squares_of_bounds_are_doubles(bounds):
+    with pytest.raises(ArgumentValueError, match="in another unit"):
+        rr.number(*bounds)
