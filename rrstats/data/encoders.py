@@ -375,6 +375,7 @@ def _of_number_space(space: NumberSpace, dtype: Any) -> Encoder:
     """Codes of numbers, of which each has one."""
     read = number_reader(dtype)
 
+    @np.errstate(all="ignore")  # a warning would tell of an answer that overflows, or the like
     def codes_of(cells: Any) -> Codes:
         numbers, others = read(cells)
         codes = space.encode(numbers)
