@@ -309,8 +309,17 @@ def _of_numbers(categories: Categories, dtype: np.dtype[Any]) -> Encoder:
 # -- numbers between bounds ----------------------------------------------------------------
 
 
-def number_reader(dtype: Any) -> Callable[[Any], tuple[Floats, Places]]:
-    """Prepare a function from cells to doubles, NaN where missing, and the places of no numbers."""
+NumberReader = Callable[[Any], tuple[Floats, Places]]
+"""A function from cells to doubles, NaN where missing, and the places of no numbers."""
+
+
+def number_reader(dtype: Any) -> NumberReader:
+    """Prepare a silent reader: a warning would tell of an answer that overflows, or the like."""
+    return np.errstate(all="ignore")(_number_reader(dtype))
+
+
+def _number_reader(dtype: Any) -> NumberReader:
+    """The reader of a type."""
     arrow = arrow_type(dtype)
     nothing = np.empty(0, dtype=np.intp)
     if arrow is not None and is_plain_number(arrow):
@@ -375,7 +384,7 @@ def _of_number_space(space: NumberSpace, dtype: Any) -> Encoder:
     """Codes of numbers, of which each has one."""
     read = number_reader(dtype)
 
-    @np.errstate(all="ignore")  # a warning would tell of an answer that overflows, or the like
+    @np.errstate(all="ignore")  # as the reader: places between the bounds may underflow
     def codes_of(cells: Any) -> Codes:
         numbers, others = read(cells)
         codes = space.encode(numbers)

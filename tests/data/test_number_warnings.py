@@ -3,9 +3,10 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from rrstats.data.encoders import reader
+from rrstats.data.encoders import bound_reader, number_reader, reader
 from rrstats.data.number_spaces import NumberGrid
 
 
@@ -15,11 +16,16 @@ from rrstats.data.number_spaces import NumberGrid
         np.array([0x7FA00000], np.uint32).view(np.float32),
         np.array([0x7FF4000000000000], np.uint64).view(np.float64),
         np.array([5e-324]),
+        pd.array(np.array([0x7FA00000], np.uint32).view(np.float32), dtype="Float32"),
+        np.array([np.finfo(np.longdouble).max]),
     ],
-    ids=["signalling NaN of 32 bits", "signalling NaN", "subnormal"],
+    ids=["signalling NaN of 32 bits", "signalling NaN", "subnormal", "Float32", "long double"],
 )
 def test_odd_numbers_are_read_in_silence(cells):
     grid = NumberGrid([0, 5, 10])
+    compare = bound_reader(grid, cells)
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         reader(grid, cells)(cells)
+        compare(cells)
+        number_reader(cells.dtype)(cells)
