@@ -123,7 +123,14 @@ def _categories(options: argparse.Namespace, path: Paths) -> dict[str, Any]:
             "age --number 18,90), or give a --codebook or a --plan; see rrstats "
             f"{options.command} --help"
         )
+    if options.no_answer is not None:
+        raise ArgumentValueError("--no-answer needs --codebook, whose labels it is about; give it")
     if options.number is not None:
+        if options.with_missing:
+            raise ArgumentValueError(
+                "--with-missing needs --categories, to which it adds one; of numbers give "
+                "--missing uniform or --missing keep (which publishes who did not answer)"
+            )
         return dict.fromkeys(options.column, number(*options.number))
     words = [*options.categories, *([None] if options.with_missing else [])]
     source = open_released(path)

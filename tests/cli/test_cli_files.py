@@ -398,6 +398,8 @@ PRIVATIZE = "privatize in.parquet out.parquet --column "
 ALL = "--column answer --categories never,once,often --prob 0.75"
 BAD = [
     ("privatize in.parquet out.parquet --prob 0.5", 2, "at least one --column"),
+    (f"privatize in.csv out.csv {ALL} --no-answer missing", 2, "--no-answer needs --codebook"),
+    ("check in.csv --column id --number 0,9 --with-missing", 2, "--with-missing needs --cat"),
     (PRIVATIZE + "answer --prob 0.5", 2, "and its --categories, which"),
     (PRIVATIZE + "answer --categories a,b", 2, "give --prob, the probability"),
     (PRIVATIZE + "answer --prob 0.5 --epsilon 1", 2, "not allowed with argument --prob"),
