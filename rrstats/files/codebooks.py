@@ -158,6 +158,8 @@ def codebook(path: str | PathLike[str], *, no_answer: str = "raise") -> Codebook
         place.open("rb").close()
     try:
         declared = read(place, partial(_categories, no_answer))
+    except ArgumentValueError as error:  # of a workbook, which is the argument of other functions
+        raise MetadataError(f"{place} cannot be read as {kind}: {error}") from None
     except RRStatsError:
         raise
     except Exception as error:  # of another library, whose words may quote the file

@@ -433,12 +433,12 @@ def test_workbooks_that_are_no_form(tmp_path):
     path = tmp_path / "form.xlsx"
     pd.DataFrame({"a": [1]}).to_excel(path, sheet_name="survey", index=False)
     read = rr.files.codebook
-    refused(ArgumentValueError, "the columns type and name in the sheet 'survey'", read, path)
+    refused(MetadataError, "the columns type and name in the sheet 'survey'", read, path)
     form = pd.DataFrame({"type": ["select_one a"], "name": ["a"]})
     form.to_excel(path, sheet_name="survey", index=False)
-    refused(ArgumentValueError, "a workbook with the sheet 'choices'", read, path)
+    refused(MetadataError, "a workbook with the sheet 'choices'", read, path)
     path.write_text("no workbook")
-    refused(ArgumentValueError, "a workbook with the sheet 'survey'", read, path)
+    refused(MetadataError, "a workbook with the sheet 'survey'", read, path)
 
 
 @pytest.mark.parametrize(("name", "package"), [("a.sav", "pyreadstat"), ("a.xlsx", "openpyxl")])
