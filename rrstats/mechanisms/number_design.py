@@ -274,16 +274,20 @@ def _grid(low: float, high: float, points: int) -> list[float]:
 
 def _bound(value: Any, name: str) -> float:
     """A bound that is written in the program: no number of NumPy, which comes from data."""
-    if isinstance(value, np.generic | np.ndarray | pd.Series):
-        raise ArgumentTypeError(
-            f"{name} must be declared, not taken from data: the smallest or largest answer would "
-            f"be published, found {type(value).__name__}; write the bound of the questionnaire as "
-            "a plain number"
-        )
+    _check_declared(value, name, "the smallest or largest answer", "the bound as a plain number")
     number = check_number(value, name)
     if not np.isfinite(number):
         raise ArgumentValueError(f"{name} must be finite, got {number!r}")
     return int(value) if isinstance(value, int) else number
+
+
+def _check_declared(value: Any, name: str, shown: str, instead: str) -> None:
+    """Raise for what nobody writes down: numbers and arrays of NumPy, and columns."""
+    if isinstance(value, np.generic | np.ndarray | pd.Series):
+        raise ArgumentTypeError(
+            f"{name} must be declared, not taken from data: {shown} would be published, found "
+            f"{type(value).__name__}; write {instead}"
+        )
 
 
 @checked_keywords
@@ -317,8 +321,8 @@ def number(
     Raises
     ------
     ArgumentTypeError, ArgumentValueError
-        For bounds of NumPy, which are usually taken from data; bounds that are equal or farther
-        from 0 than 1,000 times their distance.
+        For bounds and priors of NumPy or pandas, usually taken from data; bounds that are equal
+        or farther from 0 than 1,000 times their distance.
 
     Notes
     -----
@@ -361,7 +365,8 @@ def number(
     check_one_of(goal, "goal", _GOALS)
     weights: Any = prior
     if prior is not None and not isinstance(prior, str):
-        if isinstance(prior, Mapping | pd.Series):
+        _check_declared(prior, "prior", "the proportions of answers", "a list of expectations")
+        if isinstance(prior, Mapping):
             prior = category_numbers(prior, _grid(lower, upper, k), "prior")
         weights = tuple(check_numbers(prior, "prior", size=k, low=0.0).tolist())
     return NumberRange(lower, upper, k, goal, weights)

@@ -388,3 +388,12 @@ def test_ways_on_can_be_typed():
 def test_squares_of_bounds_are_doubles(bounds):
     with pytest.raises(ArgumentValueError, match="in another unit"):
         rr.number(*bounds)
+
+
+def test_a_prior_from_data_is_refused():
+    """The matrix is published, and with it what the prior says of the answers."""
+    answers = pd.Series([0, 1, 1, 2])
+    for prior in (answers.value_counts(normalize=True), np.array([0.25, 0.5, 0.25])):
+        with pytest.raises(ArgumentTypeError, match="prior must be declared, not taken from data"):
+            rr.number(0, 2, prior=prior)
+    assert rr.number(0, 2, prior={0: 1, 1: 2, 2: 1}) == rr.number(0, 2, prior=[1, 2, 1])
