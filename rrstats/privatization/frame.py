@@ -131,6 +131,9 @@ def refuse(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
         domain = refused[name].mechanism.domain
         call = check_call.format(name=quote(name), categories=domain.in_call)
         hints.append(f"{call} lists them for the data curator")
+        if domain.k == 2 and domain.kind in ("int", "float"):
+            low, high = domain.categories
+            hints.append(f"all numbers between two bounds are rr.number({low!r}, {high!r})")
         hints.append("unknown='uniform' replaces each by a random category, as OpenDP does")
     if missing:
         is_plan = any("plan" in release.facts for release in refused.values())

@@ -397,3 +397,13 @@ def test_a_prior_from_data_is_refused():
         with pytest.raises(ArgumentTypeError, match="prior must be declared, not taken from data"):
             rr.number(0, 2, prior=prior)
     assert rr.number(0, 2, prior={0: 1, 1: 2, 2: 1}) == rr.number(0, 2, prior=[1, 2, 1])
+
+
+def test_two_bounds_as_categories_are_told_of_numbers():
+    """A pair of bounds is a list of two categories: nearly all answers are unknown."""
+    ages = pd.DataFrame({"age": [18, 31, 55, 90]})
+    with pytest.raises(UnknownAnswersError, match=r"two bounds are rr\.number\(18, 90\)"):
+        ages.rr.privatize({"age": (18, 90)}, epsilon=1)
+    with pytest.raises(UnknownAnswersError) as refused:
+        ages.rr.privatize({"age": (18, 31, 55)}, epsilon=1)
+    assert "rr.number" not in str(refused.value)
