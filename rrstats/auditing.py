@@ -322,7 +322,9 @@ class _Inputs(NamedTuple):
         k = len(values)
         if unknown:
             kinds = {"int": 1, "float": 1.5, "bytes": b"no category"}
-            stem: Any = kinds.get(domain.kind, "no category")
+            # Where answers lie between the categories, every number is an answer.
+            kind = domain.kind if domain.answers == domain.k else "str"
+            stem: Any = kinds.get(kind, "no category")
             value = stem
             while value in values:
                 value = value + stem

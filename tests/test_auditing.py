@@ -449,6 +449,17 @@ def test_reports_that_python_confuses_are_told_apart():
     assert [0, 1, 1, 2, 3, 3, 3, 0, 4, 4] == codes.tolist()
 
 
+@pytest.mark.parametrize(
+    "domain",
+    [rr.number(0, 10).grid, rr.number(0.0, 1.0).grid, rr.KRR([0.0, 1.5, 3.0], 0.5).domain],
+    ids=["integers", "decimals", "categories"],
+)
+def test_the_unknown_value_is_no_answer(domain):
+    """A number between two points, or beyond the bounds, is an answer like any other."""
+    inputs = auditing._Inputs.of(domain, unknown=True, missing=False)
+    assert domain.code(inputs.values[-1]) == domain.answers
+
+
 @pytest.mark.parametrize("k", [2, 3, 40, 1000])
 def test_inputs_pair_all_values(k):
     """Every category, the unknown value and the missing one stand in some pair."""
