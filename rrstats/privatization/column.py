@@ -90,7 +90,7 @@ def chained(
     record: ColumnRecord, mechanism: Mechanism, *, again: bool, missing: str, rng: Any
 ) -> Chain:
     """The chain of both rounds, for data whose ``record`` says that they are already reports."""
-    is_final = record.plan is not None or record.by_row is not None
+    is_final = record.plan is not None or record.by_row is not None or record.is_number
     if is_final or not again:
         hint = (
             "again=True (--again) randomizes the reports once more (post-processing, no new "
@@ -98,8 +98,8 @@ def chained(
         )
         if is_final:
             hint = (
-                "reports of a plan, or with a probability for each row, are not randomized once "
-                "more"
+                "reports of a number, of a plan, or with a probability for each row, are not "
+                "randomized once more"
             )
         raise MetadataError(
             f"column {record.name!r} is recorded as holding reports already; {hint}; for a new "

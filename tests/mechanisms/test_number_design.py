@@ -283,6 +283,14 @@ def test_a_document_is_checked():
             from_dict({**document, name: value})
 
 
+def test_reports_of_a_number_are_final():
+    """The refusal of a second round offers none; the same numbers would be refused, too."""
+    reports = rr.privatize(pd.Series([1, 3, 9], name="x"), rr.number(0, 10), epsilon=2)
+    for again in (False, True):
+        with pytest.raises(MetadataError, match=r"already; reports of a number, .* not r"):
+            rr.privatize(reports, rr.number(0, 10), epsilon=1, again=again)
+
+
 # -- the declaration -----------------------------------------------------------------------------
 
 
