@@ -182,20 +182,19 @@ def test_pages_name_only_what_exists(files):
 
 @pytest.mark.slow
 def test_the_commands_for_files_work_as_they_stand(tmp_path, pa):
-    """Each block of shell commands that begins with its own data, line by line, does its work."""
+    """Each block of shell commands that begins with its own data does its work in a shell."""
     shell = [text for page in PAGES for text in blocks(page, "sh")]
     found = [text for text in shell if text.startswith("python -c")]
     assert found
+    python = shlex.quote(sys.executable)
+    ours = f'python() {{ {python} "$@"; }}\nrrstats() {{ {python} -m rrstats "$@"; }}\n'
     for number, block in enumerate(found):
         (tmp_path / str(number)).mkdir()
-        for line in block.replace("\\\n", " ").splitlines():
-            words = shlex.split(line, comments=True)
-            start = {"rrstats": [sys.executable, "-m", "rrstats"], "python": [sys.executable]}
-            subprocess.run(
-                [*start[words[0]], *words[1:]],
-                cwd=tmp_path / str(number),
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                check=True,
-                capture_output=True,
-            )
+        subprocess.run(
+            ["sh", "-eu", "-c", ours + block],
+            cwd=tmp_path / str(number),
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            check=True,
+            capture_output=True,
+        )
     assert len(found) == len(list(tmp_path.glob("*/*.rrstats-ledger.json")))
