@@ -131,8 +131,9 @@ def refuse(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
         domain = refused[name].mechanism.domain
         call = check_call.format(name=quote(name), categories=domain.in_call)
         hints.append(f"{call} lists them for the data curator")
-        if domain.k == 2 and domain.kind in ("int", "float"):
-            low, high = domain.categories
+        bounds = _meant_as_bounds(domain)
+        if bounds is not None:
+            low, high = bounds
             hints.append(f"all numbers between two bounds are rr.number({low!r}, {high!r})")
         hints.append("unknown='uniform' replaces each by a random category, as OpenDP does")
     if missing:
@@ -143,6 +144,16 @@ def refuse(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
             declare = ", or declare None among the categories (--with-missing)"
         hints.append(f"for missing ones give missing='uniform'{keep}{declare}")
     raise UnknownAnswersError("; ".join([*counts, *hints]))
+
+
+def _meant_as_bounds(domain: Categories) -> list[Any] | None:
+    """Two numbers as categories, the lower one first, if they are no neighbours: 18 and 90."""
+    is_pair = domain.k == domain.answers == 2 and domain.missing_code is None
+    if not is_pair or domain.kind not in ("int", "float"):
+        return None
+    pair: Any = domain.categories
+    low, high = sorted(pair)
+    return [low, high] if high - low > 1 else None
 
 
 def warn_of(releases: Mapping[Any, ColumnAnswers]) -> None:
@@ -373,8 +384,7 @@ def privatize(
 ) -> Values: ...
 
 
-# Of values the categories stand in the place of the columns.
-@checked_keywords  # type: ignore[misc]
+@checked_keywords  # type: ignore[misc]  # of values the categories stand in the columns' place
 def privatize(
     values: Any,
     columns: Any = None,
@@ -811,8 +821,7 @@ def simulate(
 ) -> Values: ...
 
 
-# Of values the categories stand in the place of the columns.
-@checked_keywords  # type: ignore[misc]
+@checked_keywords  # type: ignore[misc]  # of values the categories stand in the columns' place
 def simulate(
     values: Any,
     columns: Any = None,

@@ -415,3 +415,17 @@ def test_two_bounds_as_categories_are_told_of_numbers():
     with pytest.raises(UnknownAnswersError) as refused:
         ages.rr.privatize({"age": (18, 31, 55)}, epsilon=1)
     assert "rr.number" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("categories", "ways"),
+    [([90, 18], 1), ([18, None], 0), ([0, 1], 0), (rr.number(0, 1), 0), (["a", "b"], 0)],
+    ids=str,
+)
+def test_other_pairs_are_not_told_of_numbers(categories, ways):
+    """Bounds in any order are; codes, a missing answer, and numbers that are declared are not."""
+    with pytest.raises(UnknownAnswersError) as refused:
+        rr.privatize(["x", "y"], categories, epsilon=1)
+    told = str(refused.value)
+    assert ways == told.count("all numbers between two bounds are rr.number(18, 90)")
+    assert ways == told.count("between two bounds")
