@@ -713,15 +713,18 @@ def check_ordinary(frame: ReportFrame, names: Iterable[Hashable]) -> None:
             frame.refuse_renamed(name)
 
 
+def values_of_profiles(values: Any, data: Any, rows: int, argument: str) -> Any:
+    """A column of profiles by its name, or values of the same rows; see `column_or_values`."""
+    return column_or_values(values, table_of(data), rows, argument, labelled(data))
+
+
 def offset_of(offset: Any, data: Any, rows: int) -> Any:
     """The (rows,) offset of profiles: a number, values or a column of data; None stays None."""
     if offset is None:
         return None
     is_number = not isinstance(offset, str) and np.ndim(offset) == 0
     values = [offset] * rows if is_number else offset
-    labels = labelled(data)
-    frame = None if labels is None else table_of(data)
-    return numbers(column_or_values(values, frame, rows, "offset", labels), "offset", rows)
+    return numbers(values_of_profiles(values, data, rows, "offset"), "offset", rows)
 
 
 def offset_as_in_fit(offset: Any, data: Any, rows: int, has_offset: bool) -> Any:

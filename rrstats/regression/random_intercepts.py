@@ -43,9 +43,9 @@ from rrstats.estimation.report_columns.report_columns import ReportSource
 from rrstats.inference.optimize import Maximum, split_information
 from rrstats.regression.design_matrix import (
     called,
-    column_or_values,
     offset_as_in_fit,
     table_of,
+    values_of_profiles,
 )
 from rrstats.regression.fit_tables import Ends, FitTable, logit_ends
 from rrstats.regression.grouped_likelihood import GroupedLikelihood, GroupPosterior, even_nodes
@@ -166,7 +166,7 @@ def _numbered(values: Any) -> tuple[NDArray[np.intp], pd.Index[Any]]:
 
 def _people_of_cells(counts: Any, data: Any, cells: int) -> Floats:
     """(cells,) people of the population in each census cell."""
-    people = numbers(column_or_values(counts, table_of(data), cells, "counts"), "counts", cells)
+    people = numbers(values_of_profiles(counts, data, cells, "counts"), "counts", cells)
     if not ((people >= 0).all() and people.sum() > 0):
         raise ArgumentValueError(
             f"counts must be numbers of at least 0 that are not all 0, found "
@@ -897,7 +897,7 @@ class RandomInterceptsResult(RegressionResult):
                 "the cells of poststratify must not have missing covariates or groups; leave these "
                 "cells out"
             )
-        by_values = None if by is None else column_or_values(by, table_of(data), n, "by")
+        by_values = values_of_profiles(by, data, n, "by")
         areas, names = _areas(by_values, n)
         totals = np.bincount(areas, people)
         if not (totals > 0).all():
@@ -1001,15 +1001,13 @@ class RandomInterceptsResult(RegressionResult):
 
     def _labels(self, data: Any, groups: Any, frame: pd.DataFrame) -> pd.Series[Any] | None:
         """The groups of profiles; None where they have none."""
-        table = data if isinstance(data, pd.DataFrame) else None
-        if table is None and not isinstance(data, np.ndarray):
-            table = table_of(data)
         if groups is None:
             name = self.group_name
+            table = None if isinstance(data, np.ndarray) else table_of(data)
             if name is None or table is None or str(name) not in map(str, table.columns):
                 return None
             groups = called(table, str(name))
-        values = column_or_values(groups, table, len(frame), "groups")
+        values = values_of_profiles(groups, data, len(frame), "groups")
         return pd.Series(np.asarray(values, dtype=object), frame.index, dtype=object)
 
     def _predicted_cells(

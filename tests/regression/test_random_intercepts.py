@@ -768,6 +768,27 @@ def test_poststratify_needs_groups_and_counts():
         fit.poststratify(cells, [1, 0], by=["u", "v"])
 
 
+@UNBOUNDED
+def test_series_of_cells_in_another_order_are_refused():
+    """Counts, areas, groups and the offset of cells are never matched by position."""
+    frame = small().assign(shift=0.0)
+    fit = mixed("y ~ x + (1 | g)", frame, mechanism=FORCED, offset="shift")
+    cells = frame[["x", "g"]].head(4)
+    of_profiles = {"groups": cells.g, "offset": cells.x}
+    values = {"counts": cells.x.abs() + 1, "by": cells.g, **of_profiles}
+    as_arrays = {name: column.to_numpy() for name, column in values.items()}
+    expected = fit.poststratify(cells, **as_arrays).to_frame()
+    for data in (cells, {name: cells[name] for name in cells}):
+        assert fit.poststratify(data, **values).to_frame().equals(expected)
+        for argument, column in values.items():
+            turned = {argument: column[::-1]}
+            with pytest.raises(ArgumentValueError, match=f"{argument} must have the same index"):
+                fit.poststratify(data, **values | turned)
+            if argument in of_profiles:
+                with pytest.raises(ArgumentValueError, match="must have the same index"):
+                    fit.predict(data, **of_profiles | turned)
+
+
 def test_a_fit_pickles_after_its_intervals():
     """A copy by pickle has the same numbers, also after intervals were computed."""
     fit = warner_fit()
