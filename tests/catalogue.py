@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from fractions import Fraction
 from typing import Any
 
+import rrstats
 from rrstats import surveys
 from rrstats.mechanisms import (
     KRR,
@@ -166,6 +167,22 @@ FAMILIES: dict[str, dict[str, Callable[[], Mechanism]]] = {
 def channel_of(matrix: Any) -> Any:
     """The channel of a bare ``matrix[report, truth]``."""
     return MatrixDesign(range(len(matrix[0])), matrix, reports=range(len(matrix))).channel
+
+
+def answers_of(mechanism: Mechanism, rows: int = 12) -> tuple[list[Any], dict[str, Any]]:
+    """Answers of all categories, and the sample of each where there are several.
+
+    Where the categories are not the answers, as in a list experiment, they are replaced.
+    """
+    labels, groups = mechanism.categories, mechanism.groups
+    group = {} if groups is None else {"group": [groups[i % len(groups)] for i in range(rows)]}
+    return [labels[i * i % len(labels)] for i in range(rows)], group
+
+
+def simulated(mechanism: Mechanism, rows: int = 12) -> tuple[Any, dict[str, Any]]:
+    """Reports of a fixed seed, and the group of each."""
+    values, group = answers_of(mechanism, rows)
+    return rrstats.simulate(values, mechanism, seed=rows, unknown="uniform", **group), group
 
 
 def _three() -> KRR:

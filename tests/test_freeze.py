@@ -1,4 +1,4 @@
-"""What rrstats gave when it was rebuilt: numbers, columns, documents, draws, codes of exit.
+"""What rrstats gave when it was rebuilt: numbers, columns, draws, codes of exit.
 
 `CALLS` are calls by name, and frozen.json has what each gave.  Floats are compared to 1e-9, those
 of fits to 1e-6, near which they stop, and all else exactly; of errors and sentences nothing is
@@ -10,7 +10,6 @@ recorded but the numbers.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import EXAMPLES, SILENT, WITH_MATRIX
+from catalogue import EXAMPLES, SILENT, WITH_MATRIX, simulated
 
 import rrstats as rr
 from rrstats import cli, crosstab, estimate, estimators, hypotheses, planning, privacy
@@ -38,8 +37,7 @@ from rrstats.privacy import posterior
 from rrstats.privacy.explanation import probability_after
 
 FROZEN = Path(__file__).with_name("frozen.json")
-VECTORS = Path(__file__).parents[1] / "docs" / "vectors"
-NEEDS = {"formula": "formulaic", "file, ": "pyarrow", "keyed": "cryptography", "command": "pyarrow"}
+NEEDS = {"formula": "formulaic", "file, ": "pyarrow", "command": "pyarrow"}
 FITS = ("fit", "formula", "likeliest")
 CALLS = {}
 
@@ -113,43 +111,7 @@ def either(call, *args, **options):
         return "refused"
 
 
-# -- mechanisms: documents, reports, estimates ---------------------------------------------------
-
-
-def answers(mechanism, rows=12):
-    """Answers of all categories, and the sample of each where there are several.
-
-    Where the categories are not the answers, as in a list experiment, they are replaced.
-    """
-    labels, groups = mechanism.categories, mechanism.groups
-    group = {} if groups is None else {"group": [groups[i % len(groups)] for i in range(rows)]}
-    return [labels[i * i % len(labels)] for i in range(rows)], group
-
-
-def simulated(mechanism, rows=12):
-    """Reports of a fixed seed, and the group of each."""
-    values, group = answers(mechanism, rows)
-    return rr.simulate(values, mechanism, seed=rows, unknown="uniform", **group), group
-
-
-def keyed(mechanism):
-    """Reports under a fixed key."""
-    values, group = answers(mechanism)
-    key = rr.client.Keyed(rr.client.Key(bytes(range(32))), list(range(12)), question="answer")
-    return rr.privatize(values, mechanism, key=key, unknown="uniform", **group)
-
-
-def texts(mechanism):
-    """The fingerprint of a mechanism, and reports as a client sends them."""
-    written = [rr.client.encode_report(mechanism, report) for report in simulated(mechanism)[0]]
-    return [rr.client.fingerprint(mechanism), *written]
-
-
-def attrs(mechanism):
-    """What a Series says of the mechanism that made it."""
-    values, group = answers(mechanism)
-    given = pd.Series(np.fromiter(values, object, 12), dtype=object, name="answer")
-    return json.dumps(rr.simulate(given, mechanism, seed=1, unknown="uniform", **group).attrs)
+# -- mechanisms: reports, estimates --------------------------------------------------------------
 
 
 def both_targets(mechanism, names):
@@ -166,10 +128,7 @@ def every(read):
     return {name: lambda make=make: read(make()) for name, make in EXAMPLES.items()}
 
 
-record("attrs", every(attrs) | {"150 labels": lambda: attrs(rr.KRR(range(150), 0.5))})
 record("reports", every(lambda m: simulated(m)[0]))
-record("keyed reports", every(partial(either, keyed)))
-record("texts of reports", every(texts))
 # test_battery holds the covariances behind each matrix, by enumeration and by another channel.
 PARTS = "tally.reported proportions counts std_error interval"
 PARTS_WITHOUT_MATRIX = "tally.reported proportions counts std_error covariance interval"
@@ -178,10 +137,6 @@ record("estimate", {
     for name, make in EXAMPLES.items()
     for names in [PARTS if name in WITH_MATRIX else PARTS_WITHOUT_MATRIX]
     if name not in SILENT
-})  # fmt: skip
-record("vectors", {
-    path.name: lambda path=path: hashlib.sha256(path.read_bytes()).hexdigest()
-    for path in sorted(VECTORS.glob("*.json"))
 })  # fmt: skip
 
 # -- estimates, tables of them, intervals --------------------------------------------------------
@@ -469,9 +424,6 @@ record("privacy", {
     "probs": lambda: [privacy.prob_from_epsilon(e, k) for e in (0.1, 1.0, 5.0) for k in (2, 7)],
     "posterior": lambda: probability_after(0.05, 3.0),
     "sum": lambda: total_epsilon([0.1, 0.2, 0.3]),
-    "rounds": lambda: json.dumps(
-        rr.mechanisms.two_rounds(["a", "b"], epsilon_lifetime=2, epsilon_first_report=1).to_dict()
-    ),
     "curve, alike": partial(curve, COIN, COIN, COIN, COIN),
     "curve, unlike": partial(curve, COIN, THREE, max_rows_per_person=3),
 })  # fmt: skip
