@@ -17,7 +17,7 @@ renamed or moved without its ledger, or releases that were recorded elsewhere.
 The ledger holds no counts of answers.  Its fingerprint of the source is keyed by random bytes, so
 that a fingerprint alone cannot confirm a guess at an answer.  The ledger is private nevertheless
 (mode 0600), because it shows all releases.  A damaged ledger is never ignored and never replaced.
-A ledger of version 1, which has no key, gets a key with its next entry.
+A ledger of version 1 was written before the first release of rrstats, and is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import stat
 import time
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -72,23 +72,13 @@ MAX_EPSILONS_SHOWN = 10
 class _Book:
     """Contents of a ledger: its text, the key of its fingerprints, and its releases."""
 
-    text: bytes | None = None
-    key: bytes = b""
-    releases: list[LedgerEntry] = field(default_factory=list)
+    text: bytes | None
+    key: bytes
+    releases: list[LedgerEntry]
 
     def sealed(self, digest: str) -> str:
-        """The keyed fingerprint that the ledger stores; without a key the digest itself."""
-        if not self.key:
-            return digest
+        """The keyed fingerprint that the ledger stores."""
         return f"hmac-sha256:{hmac.new(self.key, digest.encode(), 'sha256').hexdigest()}"
-
-    def keyed(self) -> _Book:
-        """A book of these releases with a key, and all fingerprints keyed by it."""
-        if self.key:
-            return self
-        book = replace(self, key=secret_bytes(KEY_BYTES))
-        sealed = [replace(r, digest=book.sealed(r.digest)) for r in self.releases]
-        return replace(book, releases=sealed)
 
 
 class Ledger:
@@ -187,7 +177,7 @@ class Ledger:
         Yields all known releases, including this one and related ones.
         """
         with self._locked():
-            book = self._read().keyed()
+            book = self._read()
             # Saving the same reports again spends no epsilon.
             is_saved = release != "" and release in [entry.release for entry in book.releases]
             sealed = book.sealed(digest)
@@ -241,7 +231,7 @@ class Ledger:
                 close(descriptor)
 
     def _read(self) -> _Book:
-        """Contents of the ledger; empty if it does not exist."""
+        """Contents of the ledger; empty, with a new key, if it does not exist."""
         try:
             with named(f"the ledger {self.path} cannot be read"):
                 if not stat.S_ISREG(self.path.lstat().st_mode):
@@ -252,7 +242,7 @@ class Ledger:
                     text = file.read(size + 1)
         except FileError as error:
             if getattr(error.__cause__, "errno", None) in (errno.ENOENT, errno.ENAMETOOLONG):
-                return _Book()
+                return _Book(None, secret_bytes(KEY_BYTES), [])
             raise
         try:
             return self._parse(text)
@@ -268,12 +258,10 @@ class Ledger:
         _need(len(text) <= MAX_BYTES, "it is too large")
         document = json.loads(text)
         version = document.get("v") if isinstance(document, dict) else None
-        is_keyless = version == 1 and "key" not in document
-        if is_keyless:
-            document["key"] = ""
         _need(
-            is_keyless or version == VERSION,
-            f"its version is not {VERSION}; a newer rrstats may read it",
+            version == VERSION,
+            f"its version is not {VERSION}; a newer rrstats may read it, and version 1 was never "
+            "released",
         )
         _need(
             len(document) == 4 and isinstance(document["releases"], list),
@@ -285,7 +273,7 @@ class Ledger:
             f'of {self.source.name!r}, change "source" in it)',
         )
         key = bytes.fromhex(document["key"])
-        _need(is_keyless or len(key) == KEY_BYTES, f"'key' must be {KEY_BYTES} bytes")
+        _need(len(key) == KEY_BYTES, f"'key' must be {KEY_BYTES} bytes")
         return _Book(text, key, [LedgerEntry.from_dict(item) for item in document["releases"]])
 
     def _write(self, book: _Book) -> None:
@@ -527,9 +515,6 @@ class LedgerEntry:
             texts and type(facts.get("rows")) is int and facts["rows"] >= 0,
             "'rows' must be a whole number, 'rrstats' and 'release' must be text",
         )
-        facts.pop(
-            "files", None
-        )  # of a folder that grew, before additions were cut; its releases count as any
         unknown = {*facts} - {field.name for field in fields(cls)}
         _need(not unknown, f"a release has unknown keys {cut(sorted(unknown))}")
         # The larger of the stored epsilon and the one computed now counts.

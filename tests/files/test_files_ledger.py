@@ -19,7 +19,13 @@ import pytest
 from refusals import refused
 
 import rrstats as rr
-from rrstats.errors import FileError, MetadataError, SecondReleaseError, SimulationWarning
+from rrstats.errors import (
+    DamagedDocumentError,
+    FileError,
+    MetadataError,
+    SecondReleaseError,
+    SimulationWarning,
+)
 from rrstats.mechanisms import Chain
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import ColumnRecord
@@ -263,38 +269,16 @@ def test_a_folder_with_a_very_long_name_is_served(tmp_path):
     assert 1 == len(Ledger.of(source).releases)
 
 
-def test_an_old_ledger_gets_a_key_with_its_next_entry(source):
-    """Version 1 held a bare SHA-256, by which a guess of the whole source could be confirmed."""
+def test_a_ledger_of_before_the_first_release_is_refused(source):
+    """Version 1 had no key; its releases count as unknown, so nothing more is released."""
     ledger = Ledger.of(source)
     release(ledger, YES_NO)
     document = json.loads(ledger.path.read_text())
     del document["key"]
     document["v"], document["releases"][0]["digest"] = 1, digest_of(source)
     ledger.path.write_text(json.dumps(document))
-    with pytest.raises(SecondReleaseError) as caught:
-        ledger.refuse([YES_NO], again=False)
-    assert "changed since" not in str(caught.value)
-    assert 1 == json.loads(ledger.path.read_text())["v"]
-    release(ledger, YES_NO, again=True)
-    document = json.loads(ledger.path.read_text())
-    expected = sealed(document, digest_of(source))
-    assert [expected, expected] == [entry["digest"] for entry in document["releases"]]
-    source.write_text("smoker\nno\n")
-    refused(SecondReleaseError, "changed since", ledger.refuse, [YES_NO], again=False)
-
-
-def test_an_old_ledger_with_files_that_were_added_to_a_folder_is_read(data):
-    """Each addition was a release of the same people, so it counts; the next entry keeps it."""
-    ledger = Ledger.of(data)
-    release(ledger, YES_NO)
-    document = json.loads(ledger.path.read_text())
-    (first,) = document["releases"]
-    first["files"] = {"a.parquet": "hmac-sha256:1"}
-    document["releases"].append({**first, "files": {"y=1/b.parquet": "hmac-sha256:2"}})
-    ledger.path.write_text(json.dumps(document))
-    assert total_epsilon([YES_NO.epsilon] * 2) == ledger.epsilon("smoker")
-    release(ledger, YES_NO, again=True)
-    assert total_epsilon([YES_NO.epsilon] * 3) == ledger.epsilon("smoker")
+    refused(DamagedDocumentError, "version 1 was never released", ledger.refuse, [YES_NO], True)
+    assert document == json.loads(ledger.path.read_text())
 
 
 def test_new_files_of_a_released_folder_are_not_added(tmp_path):
@@ -461,6 +445,7 @@ DAMAGES = [
     ("source", "other.csv"),
     ("releases", {}),
     (*ENTRY, "counts", {"yes": 1}),
+    (*ENTRY, "files", {"a.parquet": "hmac-sha256:1"}),
     (*ENTRY, "when", "2026-11-21T08:00:00"),
     (*ENTRY, "columns", []),
     (*ENTRY, "columns", [{"name": "smoker"}]),
