@@ -299,16 +299,21 @@ class RowRates:
             rates = np.maximum((1 - 2.0**-49) / (1 + lies), near_one)
         return cls(base, np.minimum(rates, base.prob), columns or {})
 
+    def gaps(self, rows: slice | NDArray[np.intp] = slice(None)) -> Floats:
+        """(rows,) prob less that of each other category; 0 at 1/k, whatever rounding leaves."""
+        prob = self.probs[rows]
+        gaps = prob - (1 - prob) / (self.base.k - 1)
+        return np.where(gaps > NO_INFORMATION, gaps, 0.0)
+
     def scores(self, codes: NDArray[Any], part: slice) -> Floats:
         """(rows, k) unbiased values of some rows, (1[report] - q) / (p - q); infinite at p = 1/k.
 
         codes : (rows,) of reports; those outside the categories are meaningless.
         """
         k = self.base.k
-        prob = self.probs[part, None]
-        other = (1 - prob) / (k - 1)
+        other = (1 - self.probs[part, None]) / (k - 1)
         with np.errstate(divide="ignore"):
-            return np.asarray(((codes[:, None] == np.arange(k)) - other) / (prob - other))
+            return np.asarray(((codes[:, None] == np.arange(k)) - other) / self.gaps(part)[:, None])
 
     def likelihood(self, codes: NDArray[Any], part: slice) -> Floats:
         """(rows, k) P(report | truth) of some rows: p of the report itself, q of the others.
@@ -319,14 +324,19 @@ class RowRates:
         prob = self.probs[part, None]
         return np.where(codes[:, None] == np.arange(k), prob, (1 - prob) / (k - 1))
 
-    def check_informative(self, *, every: bool) -> None:
-        """Raise NotIdentifiableError if no report, or if not every one, carries information."""
-        k = self.base.k
-        without = int((self.probs - (1 - self.probs) / (k - 1) <= NO_INFORMATION).sum())
-        if without and (every or without == len(self.probs)):
+    def check_informative(
+        self, used: slice | NDArray[np.intp] = slice(None), *, every: bool
+    ) -> None:
+        """Raise NotIdentifiableError if no report, or if not every one, carries information.
+
+        used : which rows must.
+        """
+        rows = len(self.probs)
+        without = int((self.gaps(used) == 0).sum())
+        if without and (every or without == rows):
             raise NotIdentifiableError(
-                f"{without} of {len(self.probs)} reports carry no information, because their prob "
-                f"is 1/{k}: leave these rows out"
+                f"{without} of {rows} reports carry no information, because their prob is "
+                f"1/{self.base.k}: leave these rows out"
             )
 
 

@@ -130,6 +130,8 @@ def sums_of(
     if grouped.has_cells:
         cells, naive = _by_cell(grouped, y, w, out)
         return cells.sums(), naive
+    if grouped.rates is not None:
+        grouped.rates.check_informative(np.flatnonzero(~(out | grouped.missing())), every=True)
     sums = reduce(GroupSums.plus, (part.sums() for part in _by_row(grouped, y, w, out)))
     return sums, np.full(grouped.k, np.nan)
 
@@ -237,23 +239,11 @@ def _by_row(
     """Terms and scores by row, in blocks, for reports without common cells."""
     rows = max(min(BLOCK_ROWS, _MAX_SCORES // grouped.k), 1)
     for part in blocks(max(grouped.rows, 1), rows):
-        scores = row_scores(grouped, part)
+        scores = grouped.scores(part)
         kept = ~(out[part] | np.isnan(scores[:, 0]))
         ones = np.ones(int(kept.sum()))
         weights = ones if w is None else w[part][kept]
         yield _ScoredTerms(ones, _terms(y[part][kept], weights), scores[kept], ones[None])
-
-
-def row_scores(grouped: ReportColumn, part: slice) -> Floats:
-    """(rows, k) scores of some rows; raises if a report carries no information."""
-    scores = grouped.scores(part)
-    uninformative = int(np.isinf(scores).any(axis=1).sum())
-    if uninformative:
-        raise NotIdentifiableError(
-            f"{uninformative} of {len(scores)} reports carry no information: their prob is "
-            f"1/{grouped.k}; leave these rows out"
-        )
-    return scores
 
 
 def _scores(

@@ -22,7 +22,7 @@ from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Floats, RateLike
 from rrstats.data.columns import aligned, blocks
 from rrstats.errors import LowPrecisionWarning, warn
-from rrstats.estimation.estimates.means import read_groups, read_rows, row_scores, with_index
+from rrstats.estimation.estimates.means import read_groups, read_rows, with_index
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.report_columns.report_columns import ReportColumn
 from rrstats.estimation.report_columns.report_frames import not_asked
@@ -141,7 +141,7 @@ def _scores(rows: SortedRows) -> Iterator[Floats]:
     for start in range(0, grouped.k, width):
         scores = np.empty((min(width, grouped.k - start), grouped.rows))
         for part in blocks(grouped.rows, max(_MAX_SCORES // (8 * grouped.k), 1)):
-            scores[:, part] = row_scores(grouped, part)[:, start : start + width].T
+            scores[:, part] = grouped.scores(part)[:, start : start + width].T
         yield from (of_group[rows.order] for of_group in scores)
 
 
@@ -686,6 +686,8 @@ def quantiles(
     y, w, out = read_rows(values, design.weights, grouped)
     sampled = sampled_rows(design, grouped, indexed, weights=w, left_out=out, target=target)
     rows = _sorted(grouped, y, w, out | grouped.missing(), sampled=sampled)
+    if grouped.rates is not None:
+        grouped.rates.check_informative(rows.order, every=True)
     n = len(rows.order)
     n_not_asked = int(not_asked([grouped], grouped.rows).sum())
     estimates = _estimates(rows, probs, target, _DEFAULT_LEVEL)

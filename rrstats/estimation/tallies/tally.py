@@ -826,9 +826,9 @@ class RowSums:
     @property
     def most(self) -> float:
         """A bound of the weighted scores of a row, over the sum of weights."""
-        k = self.mechanism.k
-        gaps = (k * self.rates.probs - 1) / (k - 1)
-        return float(self.heaviest / gaps.min(initial=1.0) / (self.sums[1].sum() or np.nan))
+        gaps = self.rates.gaps()
+        least = gaps[gaps > 0].min(initial=1.0)  # no report is of a row without information
+        return float(self.heaviest / least / (self.sums[1].sum() or np.nan))
 
 
 def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows) -> Any:

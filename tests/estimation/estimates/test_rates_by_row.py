@@ -283,6 +283,49 @@ def test_reports_that_no_truth_explains_are_said():
     assert np.isnan(rr.estimate([], list("ab"), prob=[]).proportions).all()
 
 
+@pytest.mark.parametrize("k", [2, 3, 4, 6, 7])
+def test_rows_at_one_over_k_are_refused_if_they_are_used(k):
+    """At 1/3, 1/6 and 1/7 rounding leaves a gap of the probabilities, which is no information."""
+    rng = np.random.default_rng(k)
+    probs = np.append(np.full(3, 1 / k), rng.uniform(0.6, 0.9, 897))
+    reports = rng.integers(0, k, 900)
+    values = rng.normal(size=900)
+    design = rr.SampleDesign(clusters=np.arange(900) // 5)
+    analyses = (
+        lambda x: rr.estimate(reports, range(k), probs),
+        lambda x: rr.means(x, reports, range(k), probs).to_frame(),
+        lambda x: rr.means(x, reports, range(k), probs, design=design).to_frame(),
+        lambda x: rr.quantiles(x, reports, range(k), probs).to_frame(),
+        lambda x: rr.quantiles(x, reports, range(k), probs, design=design).to_frame(),
+    )
+    for analyse in analyses:
+        refused(NotIdentifiableError, f"3 of 900 reports .* is 1/{k}", analyse, values)
+    left_out = np.append(np.full(3, np.nan), values[3:])
+    for analyse in analyses[1:]:
+        frame = analyse(left_out)
+        assert frame["n"].unique().tolist() == [897]
+    plain = rr.means(values[3:], reports[3:], range(k), probs[3:]).to_frame()
+    for name in ("mean", "std_error", "low", "high"):
+        assert np.allclose(plain[name], analyses[1](left_out)[name], rtol=1e-12, atol=0), name
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_a_missing_report_at_one_over_k_hides_no_implausible_ones(k):
+    """Such a row has no score, so that it bounds none: reports are judged without it."""
+    rng = np.random.default_rng(k)
+    probs = np.append(1 / k, rng.uniform(0.8, 0.9, 400))
+    answers = np.append(np.nan, rng.integers(0, k, 400))
+    for reports in (np.append(np.nan, np.zeros(400)), answers):
+        complete, missing = (
+            rr.estimate(reports[rows], range(k), probs[rows])
+            for rows in (slice(1, None), slice(None))
+        )
+        expected = complete.moments.implausible.tolist()
+        assert expected == missing.moments.implausible.tolist()
+        assert expected[0] == (reports is not answers)
+
+
 @pytest.mark.slow
 def test_intervals_cover():
     """At least 95% up to 1%, small and large n, both targets; also where truth goes with prob."""
