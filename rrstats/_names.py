@@ -58,10 +58,12 @@ class _Answers(NamedTuple):
 
     keywords : those to a wrong keyword, of which the first that fits is used.
     attributes : those to names of the field, and of other packages.
+    examples : a call of each function that needs arguments.
     """
 
     keywords: Mapping[str, Sequence[_Answer]]
     attributes: Mapping[str, str]
+    examples: Mapping[str, str]
 
 
 @functools.cache
@@ -81,7 +83,7 @@ def answers() -> _Answers:
         for entry in table["attributes"]
         for word in entry["words"].split()
     }
-    return _Answers(keywords, attributes)
+    return _Answers(keywords, attributes, table["examples"])
 
 
 _NEAR_ATTRIBUTE = 0.75
@@ -118,25 +120,49 @@ def did_you_mean(name: object, names: Iterable[object]) -> str:
     return f"; did you mean {near!r}?" if near is not None else ""
 
 
-def wrong_keyword(call: str, wrong: str, keywords: Sequence[str]) -> ArgumentTypeError:
-    """The error of a keyword that a function does not take.
-
-    >>> print(wrong_keyword("interval", "alpha", ["level", "method"]))
-    interval takes no alpha; give level, the confidence: level=0.95 for alpha=0.05
-    >>> print(wrong_keyword("interval", "metod", ["level", "method"]))
-    interval takes no metod; did you mean method?
-    """
+def _answered(call: str, wrong: str, keywords: Sequence[str]) -> tuple[str, str] | None:
+    """The right keyword for a wrong one, or "", and the words of a message; None if unknown."""
     for answer in answers().keywords.get(wrong, ()):
         if answer.fits(call, keywords):
             reason = f", {answer.reason}" if answer.instead and answer.reason else answer.reason
-            text = f"; give {answer.instead}{reason}" if answer.instead else f": {reason}"
-            return ArgumentTypeError(f"{call} takes no {wrong}{text}")
+            way_on = f"; give {answer.instead}{reason}" if answer.instead else f": {reason}"
+            return answer.instead, f"takes no {wrong}{way_on}"
     near = nearest(wrong, keywords)
-    if near is not None:
-        return ArgumentTypeError(f"{call} takes no {wrong}; did you mean {near}?")
-    listed = ", ".join(keywords)
-    hint = f"its arguments are {listed}" if keywords else "it takes no arguments"
-    return ArgumentTypeError(f"{call} takes no {wrong}; {hint}")
+    return None if near is None else (near, f"takes no {wrong}; did you mean {near}?")
+
+
+def _wrong_keywords(
+    call: str, wrong: Iterable[str], keywords: Sequence[str]
+) -> tuple[set[str], list[str]]:
+    """The keywords that wrong ones probably mean, and one sentence for each of these.
+
+    >>> _wrong_keywords("interval", ["alpha", "metod"], ["level", "method"])[1]
+    ['takes no alpha; give level, the confidence: level=0.95 for alpha=0.05', \
+'takes no metod; did you mean method?']
+    """
+    meant: set[str] = set()
+    sentences: list[str] = []
+    unknown: list[str] = []
+    for name in wrong:
+        answered = _answered(call, name, keywords)
+        if answered is None:
+            unknown.append(name)
+        else:
+            meant.add(answered[0])
+            sentences.append(answered[1])
+    if unknown:
+        listed = f"its arguments are {', '.join(keywords)}" if keywords else "it takes no arguments"
+        sentences.append(f"takes no {' and no '.join(unknown)}; {listed}")
+    return meant, sentences
+
+
+def wrong_keyword(call: str, wrong: str, keywords: Sequence[str]) -> ArgumentTypeError:
+    """The error of a keyword that a function does not take.
+
+    >>> print(wrong_keyword("interval", "metod", ["level", "method"]))
+    interval takes no metod; did you mean method?
+    """
+    return ArgumentTypeError(f"{call} {_wrong_keywords(call, [wrong], keywords)[1][0]}")
 
 
 def _call_name(function: FunctionType) -> str:
@@ -146,45 +172,61 @@ def _call_name(function: FunctionType) -> str:
 
 
 def _refused(
-    function: FunctionType, args: Sequence[Any], keywords: Iterable[str]
+    function: FunctionType,
+    args: Sequence[Any],
+    keywords: Iterable[str],
+    options: Sequence[str] | None = None,
 ) -> ArgumentTypeError | None:
-    """The error of arguments that a function does not take; None if some are only missing."""
+    """The error of a call whose names do not fit, with all faults and a call that fits.
+
+    options : names that ``**options`` takes; None takes any.  The answer is None if all fits.
+    """
     listed = list(inspect.signature(function).parameters.values())
-    kinds = {each.kind for each in listed}
-    if Parameter.VAR_KEYWORD in kinds:
-        return None
     if listed and listed[0].name in ("self", "cls"):
         listed = listed[1:]
         args = args[1:]
+    kinds = {each.kind for each in listed}
     by_place = [each.name for each in listed if each.kind in _BY_PLACE]
     by_name = [each.name for each in listed if each.kind in _BY_NAME]
+    by_name += options or ()
     call = _call_name(function)
-    for name in keywords:
-        if name not in by_name:
-            return wrong_keyword(call, name, by_name)
-        if name in by_place[: len(args)]:
-            order = ", ".join(by_place)
-            return ArgumentTypeError(
-                f"{call} takes {name} once, found it by position and by name; the order is {order}"
-            )
+
+    takes_any = options is None and Parameter.VAR_KEYWORD in kinds
+    wrong = [] if takes_any else [name for name in keywords if name not in by_name]
+    meant, faults = _wrong_keywords(call, wrong, by_name)
+    filled = by_place[: len(args)]
+    faults += [
+        f"takes {name} once, found it by position and by name; the order is {', '.join(by_place)}"
+        for name in keywords
+        if name in filled
+    ]
     if len(args) > len(by_place) and Parameter.VAR_POSITIONAL not in kinds:
         named_only = [name for name in by_name if name not in by_place]
         rule = f"takes only {', '.join(by_place)}" if by_place else "takes nothing"
         hint = f"; give {', '.join(named_only)} by name" if named_only else ""
-        return ArgumentTypeError(f"{call} {rule} by position, found {len(args)} arguments{hint}")
-    return None
+        faults.append(f"{rule} by position, found {len(args)} arguments{hint}")
+    known = {*filled, *keywords, *meant}
+    needed = [
+        each.name
+        for each in listed
+        if each.default is Parameter.empty and each.name in by_name and each.name not in known
+    ]
+    if needed:
+        faults.append(f"needs {', '.join(needed)}")
+    if not faults:
+        return None
+    if needed or len(faults) > 1:
+        example = answers().examples.get(function.__qualname__.removesuffix(".__init__"))
+        faults[-1] += f"; for example {example}" if example else ""
+    text = "  It ".join(fault if fault[-1] == "?" else f"{fault}." for fault in faults)
+    return ArgumentTypeError(f"{call} {text.removesuffix('.')}")
 
 
-def _example(function: FunctionType) -> str:
-    """The first call in the examples of its docstring, or nothing."""
-    call = f"{_call_name(function)}("
-    lines = (line.strip() for line in (function.__doc__ or "").splitlines())
-    shown = (line.removeprefix(">>> ") for line in lines if line.startswith(">>> "))
-    return next((line for line in shown if call in line and line.endswith(")")), "")
+def _checked(function: FunctionType, options: Sequence[str] | None = None) -> Any:
+    """The function, with an answer to arguments that it does not take.
 
-
-def _checked(function: FunctionType) -> Any:
-    """The function, with an answer to arguments that it does not take."""
+    options : the names that its ``**options`` takes; None where they are another package's.
+    """
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -194,12 +236,9 @@ def _checked(function: FunctionType) -> Any:
             trace = error.__traceback__
             # Without a frame below this one the call failed before the function's first line.
             if trace is not None and trace.tb_next is None:
-                refused = _refused(function, args, keywords)
+                refused = _refused(function, args, keywords, options)
                 if refused is not None:
                     raise refused from None
-                example = _example(function)
-                if example and " missing " in str(error):
-                    raise ArgumentTypeError(f"{error}, as in {example}") from None
             raise
 
     _DECORATED.add(call)
@@ -227,21 +266,20 @@ def checked_keywords(public: Public) -> Public:
 
 def checked_options(options: type) -> Callable[[Public], Public]:
     """Decorate a function with ``**options`` of a TypedDict, whose keys alone it then takes."""
+    keys = sorted(vars(options)["__required_keys__"] | vars(options)["__optional_keys__"])
 
     def decorate(function: Public) -> Public:
         plain = cast("FunctionType", function)
         code = plain.__code__
-        arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        keywords = [name for name in arguments if name != "self"]
-        keywords += sorted(vars(options)["__required_keys__"] | vars(options)["__optional_keys__"])
-        allowed = frozenset(keywords)
-        answered = _checked(plain)
+        allowed = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *keys}
+        answered = _checked(plain, keys)
 
         @functools.wraps(plain)
         def call(*args: Any, **given_keywords: Any) -> Any:
             if not allowed.issuperset(given_keywords):
-                wrong = next(name for name in given_keywords if name not in allowed)
-                raise wrong_keyword(_call_name(plain), wrong, keywords)
+                refused = _refused(plain, args, given_keywords, keys)
+                if refused is not None:
+                    raise refused
             return answered(*args, **given_keywords)
 
         _DECORATED.add(call)

@@ -190,18 +190,103 @@ def test_errors_inside_a_call_pass_unchanged():
 
     with pytest.raises(TypeError, match=r"lambda.* unexpected keyword argument 'seed'"):
         calls_wrongly(1)
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'first'"):
+    with pytest.raises(TypeError, match=r"calls_wrongly needs first$"):
         calls_wrongly()
 
 
 def test_a_missing_argument_is_shown_in_a_call():
-    """The first example of the function that has the call."""
-    with pytest.raises(ArgumentTypeError, match=r"'proportion', as in sample_size\(0.02, 0.1, "):
+    """All that are missing, and a call that fits."""
+    with pytest.raises(ArgumentTypeError, match=r"needs proportion; for example rr.*size\(0.02, "):
         rr.planning.sample_size(0.02)
-    with pytest.raises(ArgumentTypeError, match=r"'prob_statement', as in m = warner\("):
+    with pytest.raises(ArgumentTypeError, match=r"needs prob_statement; for example rr.*warner\("):
         rr.surveys.warner(["no", "yes"])
-    with pytest.raises(TypeError, match=r"'categories'$"):  # its class has the examples
+    with pytest.raises(ArgumentTypeError, match=r"needs prob_statement; for example rr.*mangat\("):
+        rr.surveys.mangat(["no", "yes"])
+    with pytest.raises(ArgumentTypeError, match=r"^KRR needs categories; for example rr.KRR\("):
         rr.KRR()
+
+
+def test_all_wrong_and_missing_names_are_told_at_once():
+    """So that a second try can be right: each fault, in the order in which it was typed."""
+    with pytest.raises(ArgumentTypeError) as raised:
+        rr.planning.sample_size(margin=0.03, p=0.75, qqq=1)
+    told = "no margin; give half_width|no p; give prob,|no qqq; its arg|needs proportion; for"
+    places = [str(raised.value).find(words) for words in told.split("|")]
+    assert -1 not in places
+    assert places == sorted(places)
+    with pytest.raises(ArgumentTypeError, match="takes half_width once") as raised:
+        rr.planning.sample_size(rr.KRR(["no", "yes"], 0.75), half_width=0.03)
+    assert "needs proportion" in str(raised.value)
+    with pytest.raises(ArgumentTypeError, match=r"takes no levle; .*  It takes only reports, "):
+        rr.estimate(REPORTS, M, None, 1, levle=0.9)
+
+
+def told(call):
+    """The message about a call without arguments, or nothing if it needs none."""
+    try:
+        call()
+    except ArgumentTypeError as error:
+        return str(error)
+    return ""
+
+
+def test_every_public_call_without_arguments_shows_one_that_fits():
+    """A function that needs arguments tells them all, and an example of its own."""
+    made_by_functions = WITHOUT_ARGUMENTS | RESULTS
+    made_by_functions |= {"datasets.SoftwareResult", "datasets.StudyQuestion"}
+    messages = {
+        path: told(call)
+        for path, call in public_calls().items()
+        if path not in made_by_functions and not path.startswith("regression.")
+    }
+    needing = {path: text for path, text in messages.items() if " needs " in text}
+    assert len(needing) > 70
+    assert {} == {path: text for path, text in needing.items() if "; for example rr." not in text}
+
+
+def example_names():
+    """What the examples of the table are about: data, reports, results."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"smoker": rng.choice(["no", "yes"], 600, p=[0.7, 0.3])})
+    data["region"] = rng.choice(["north", "south"], 600)
+    data["health"] = rng.choice(["bad", "fair", "good"], 600)
+    data["age"] = rng.integers(18, 80, 600).astype(float)
+    data["treat"] = [0, 1] * 300
+    data["direct"] = rng.choice([0, 1], 600, p=[0.9, 0.1])
+    data["count"] = rng.integers(0, 4, 600) + (data["treat"] * rng.choice([0, 1], 600))
+    released = data.rr.simulate("smoker", ["no", "yes"], 0.75, seed=1)
+    released = released.rr.simulate("health", ["bad", "fair", "good"], 0.75, seed=2)
+    often = rng.choice(["never", "once", "often"], 600)
+    return {
+        "df": data,
+        "released": released,
+        "reports": released["smoker"].tolist(),
+        "groups": released.rr.estimate("smoker", by="region"),
+        "est": rr.estimate(often, ["never", "once", "often"], 0.75),
+        "reds": rng.integers(0, 5, 600),
+        "table": released.rr.crosstab("smoker", "region"),
+        "means": released.rr.means("age", "smoker"),
+        "fit": rr.regression.mixed("smoker ~ age + (1 | region)", released),
+        "cells": pd.DataFrame({"region": ["north", "south"], "age": 50.0, "people": [900, 800]}),
+        "control": rr.estimate(["no"] * 70 + ["yes"] * 30, ["no", "yes"], 0.75),
+        "kept": np.zeros((2, 3), dtype=np.uint8),
+        "text": rr.client.encode_report(M, "yes"),
+        "collect": lambda values: rr.privatize(values, ["no", "yes"], epsilon=1),
+        "rr": rr,
+    }
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.RRStatsWarning")
+def test_examples_of_the_table_run():
+    """Each call that an error shows fits; those of files take the arguments that they name."""
+    names = example_names()
+    for call, example in answers().examples.items():
+        function, _, arguments = example.partition("(")
+        if not function.startswith("rr.files."):
+            eval(example, dict(names))  # the text is our own
+        elif hasattr(rr.files, call):
+            bound = inspect.signature(getattr(rr.files, call)).bind
+            eval(f"bound({arguments}", {**names, "bound": bound})  # the text is our own
 
 
 def test_options_of_a_typed_dict():
