@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rrstats._typing import Floats, NumbersByCategory
+from rrstats._typing import Array, Floats, NumbersByCategory
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -296,7 +296,7 @@ def check_numbers(
 
     size : the length of the last axis.  axes : the number of axes, None for any.
     """
-    array: NDArray[Any] | None = None
+    array: Array | None = None
     doubles: Floats | None = None
     with suppress(OverflowError, TypeError, ValueError):  # their words may quote a cell
         array = np.asarray(values)

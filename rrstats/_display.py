@@ -19,15 +19,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_ending
 from rrstats._names import MissingMembers, checked_keywords
+from rrstats._typing import FilePath
 
 Block = tuple[str, Any]
+
+TextTable: TypeAlias = tuple[list[str], list[list[str]]]
+"""The header of a table and its rows, as text."""
+
+HeaderLines: TypeAlias = Sequence[tuple[str, str]]
+"""Lines above the table of a result: a name and a text each."""
+
+CellFormats: TypeAlias = Mapping[str, Callable[[Any], str]]
+"""Functions that write the cells of a column, by its name."""
 
 WIDTH = 80
 
@@ -304,7 +314,7 @@ class Text(str):
         """
         return as_html(self.blocks)
 
-    def save(self, path: Path | str) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the text to a file, in the format of its ending; an existing file is replaced.
 
         Parameters
@@ -373,10 +383,10 @@ class SummaryTable(FrameTable):
     """
 
     title: str
-    header: Sequence[tuple[str, str]]
+    header: HeaderLines
     table: pd.DataFrame
     heads: Sequence[str]
-    formats: Mapping[str, Callable[[Any], str]]
+    formats: CellFormats
     notes: Sequence[str] = ()
     cautions: Sequence[str] = ()
 
@@ -395,7 +405,7 @@ class SummaryTable(FrameTable):
         """Return the unrounded numbers, one row for each parameter."""
         return self.table.copy()
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
+    def _cells(self) -> TextTable:
         """The heads and rows of the printed table, with parameter names first."""
         columns = [map(self.formats[str(name)], self.table[name]) for name in self.table]
         index = self.table.index

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -15,6 +16,27 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
+
+Array: TypeAlias = NDArray[Any]
+"""An array of any dtype: counts that may be weighted, codes of the smallest dtype, values."""
+
+Indices: TypeAlias = NDArray[np.intp]
+"""Whole numbers that index another array: rows, places, or codes of categories and cells."""
+
+Limits: TypeAlias = tuple[Floats, Floats]
+"""Lower and upper limits of intervals."""
+
+Labels: TypeAlias = tuple[Hashable, ...]
+"""Labels of categories, of groups or of columns, in their order."""
+
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of a JSON document, or the arguments in it."""
+
+ArrowMetadata: TypeAlias = Mapping[bytes, bytes]
+"""Metadata of an Arrow schema."""
+
+FilePath: TypeAlias = Path | str
+"""The path of a file or of a folder."""
 
 CategoriesLike: TypeAlias = Iterable[Hashable] | pd.CategoricalDtype
 """The possible answers: a list, a set, a codebook, or the dtype of a Categorical."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import (
     Any,
     NamedTuple,
@@ -24,7 +23,7 @@ import pandas as pd
 from rrstats._checks import check_distinct, needing
 from rrstats._display import label
 from rrstats._names import MissingMembers, checked_keywords
-from rrstats._typing import ColumnLike, ColumnName, ColumnNames, GroupsLike, RateLike
+from rrstats._typing import ColumnLike, ColumnName, ColumnNames, FilePath, GroupsLike, RateLike
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.estimation.estimates.association import Correlations, correlations
@@ -45,7 +44,7 @@ from rrstats.estimation.tallies.tally import tally
 from rrstats.mechanisms.attrs import Mechanisms, carry, released_records
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up
-from rrstats.mechanisms.frame_plans import FramePlan
+from rrstats.mechanisms.frame_plans import MechanismOrPlan, PlanLike
 from rrstats.mechanisms.krr import MechanismLike
 from rrstats.mechanisms.records import read
 from rrstats.mechanisms.row_privacy import (
@@ -73,7 +72,7 @@ class _FramePrivatize(Protocol):
 
     def __call__(
         self,
-        columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
+        columns: PlanLike,
         categories: MechanismLike | None = None,
         prob: RateLike | None = None,
         **options: Unpack[PrivatizeOptions],
@@ -85,7 +84,7 @@ class _FrameSimulate(Protocol):
 
     def __call__(
         self,
-        columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
+        columns: PlanLike,
         categories: MechanismLike | None = None,
         prob: RateLike | None = None,
         *,
@@ -140,10 +139,10 @@ class FrameAccessor(CountingAccessor):
     def estimate(
         self,
         columns: list[Any] | None = None,
-        categories: MechanismLike | FramePlan | None = None,
+        categories: MechanismOrPlan | None = None,
         prob: RateLike | None = None,
         *,
-        mechanism: MechanismLike | FramePlan | None = None,
+        mechanism: MechanismOrPlan | None = None,
         by: None = None,
         **options: Unpack[EstimateOptions],
     ) -> Estimates[Estimate]: ...
@@ -152,10 +151,10 @@ class FrameAccessor(CountingAccessor):
     def estimate(
         self,
         columns: list[Any] | None = None,
-        categories: MechanismLike | FramePlan | None = None,
+        categories: MechanismOrPlan | None = None,
         prob: RateLike | None = None,
         *,
-        mechanism: MechanismLike | FramePlan | None = None,
+        mechanism: MechanismOrPlan | None = None,
         by: GroupsLike,
         **options: Unpack[EstimateOptions],
     ) -> Estimates[GroupEstimates[Estimate]]: ...
@@ -164,10 +163,10 @@ class FrameAccessor(CountingAccessor):
     def estimate(
         self,
         columns: ColumnName,
-        categories: MechanismLike | FramePlan | None = None,
+        categories: MechanismOrPlan | None = None,
         prob: RateLike | None = None,
         *,
-        mechanism: MechanismLike | FramePlan | None = None,
+        mechanism: MechanismOrPlan | None = None,
         by: None = None,
         **options: Unpack[EstimateOptions],
     ) -> Estimate: ...
@@ -176,10 +175,10 @@ class FrameAccessor(CountingAccessor):
     def estimate(
         self,
         columns: ColumnName,
-        categories: MechanismLike | FramePlan | None = None,
+        categories: MechanismOrPlan | None = None,
         prob: RateLike | None = None,
         *,
-        mechanism: MechanismLike | FramePlan | None = None,
+        mechanism: MechanismOrPlan | None = None,
         by: GroupsLike,
         **options: Unpack[EstimateOptions],
     ) -> GroupEstimates[Estimate]: ...
@@ -187,12 +186,12 @@ class FrameAccessor(CountingAccessor):
     def estimate(
         self,
         columns: ColumnNames | None = None,
-        categories: MechanismLike | FramePlan | None = None,
+        categories: MechanismOrPlan | None = None,
         prob: RateLike | None = None,
         *,
         by: ColumnLike | None = None,
         epsilon: RateLike | None = None,
-        mechanism: MechanismLike | FramePlan | None = None,
+        mechanism: MechanismOrPlan | None = None,
         group: ColumnLike | None = None,
         weights: ColumnLike | None = None,
         design: SampleDesign | None = None,
@@ -663,7 +662,7 @@ class FrameAccessor(CountingAccessor):
         budget = compose(released, max_rows_per_person=max_rows_per_person)
         return replace(budget, note=coverage_note(records, self._data.columns))
 
-    def to_csv(self, path: Path | str, **options: Any) -> Any:
+    def to_csv(self, path: FilePath, **options: Any) -> Any:
         """Write this released frame to a CSV or TSV file, and its metadata to a second file.
 
         Parameters
@@ -699,7 +698,7 @@ class FrameAccessor(CountingAccessor):
             files = importlib.import_module("rrstats.files.privatize_file")
         return files.save_frame(self._data, released_records(self._data), path, **options)
 
-    def to_parquet(self, path: Path | str, **options: Any) -> Any:
+    def to_parquet(self, path: FilePath, **options: Any) -> Any:
         """Write this released frame to a Parquet file, with its metadata inside.
 
         Parameters

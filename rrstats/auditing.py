@@ -29,12 +29,12 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rrstats._checks import (
     check_bool,
@@ -45,7 +45,7 @@ from rrstats._checks import (
     cut,
 )
 from rrstats._names import checked_keywords
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Indices, Labels
 from rrstats.data.categories import Categories, is_missing
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, is_mechanism
@@ -54,7 +54,8 @@ from rrstats.privatization.frame import privatize
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator
 
-Codes = NDArray[np.intp]
+Release: TypeAlias = Callable[[list[Any]], Any]
+"""The audited function: from a list of answers to their reports."""
 
 EVENTS = ("type and dtype", "length", "index", "missing reports", "all reports", "report in place")
 PAIR_EVENT = "reports of two"
@@ -267,7 +268,7 @@ def audit(
     )
 
 
-def _left_out(fn: Callable[[list[Any]], Any], inputs: _Inputs) -> list[str]:
+def _left_out(fn: Release, inputs: _Inputs) -> list[str]:
     """Notes on values that are no category and were not compared; fn may refuse them."""
     refused: list[str] = []
     accepted: list[str] = []
@@ -283,9 +284,7 @@ def _left_out(fn: Callable[[list[Any]], Any], inputs: _Inputs) -> list[str]:
     return notes
 
 
-def _claim(
-    fn: Any, categories: Any, epsilon: float | None
-) -> tuple[Callable[[list[Any]], Any], Categories, float]:
+def _claim(fn: Any, categories: Any, epsilon: float | None) -> tuple[Release, Categories, float]:
     """The function, its categories, and the claimed epsilon; a mechanism claims its own."""
     if is_mechanism(fn):
         check_left_out("a mechanism has its own categories", categories=categories)
@@ -312,8 +311,8 @@ class _Inputs(NamedTuple):
     values: list[Any]
     names: list[str]
     k: int
-    first: Codes
-    second: Codes
+    first: Indices
+    second: Indices
 
     @classmethod
     def of(cls, domain: Categories, *, unknown: bool, missing: bool) -> _Inputs:
@@ -353,7 +352,7 @@ class _Inputs(NamedTuple):
         kept = ~(np.isin(self.first, omitted) | np.isin(self.second, omitted))
         return self._replace(first=self.first[kept], second=self.second[kept])
 
-    def draw(self, count: int, others_in: int) -> tuple[Codes, Codes]:
+    def draw(self, count: int, others_in: int) -> tuple[Indices, Indices]:
         """(count,) random pairs, one in ``others_in`` with a non-category, and their coins."""
         n_pairs = len(self.first)
         n_of_categories = int(((self.first < self.k) & (self.second < self.k)).sum())
@@ -363,19 +362,19 @@ class _Inputs(NamedTuple):
             pairs = np.where(_random(count, others_in) > 0, pairs, with_others)
         return pairs, _random(count, 2)
 
-    def codes(self, pairs: Codes, coins: Codes) -> Codes:
+    def codes(self, pairs: Indices, coins: Indices) -> Indices:
         """(n,) the place of the value that each record has: a pair and a coin choose it."""
         return np.where(coins > 0, self.second[pairs], self.first[pairs])
 
-    def marks(self, reports: Codes, pairs: Codes) -> Codes:
+    def marks(self, reports: Indices, pairs: Indices) -> Indices:
         """(n,) which value of a pair a report equals, 0 for none: alike for all pairs."""
         return np.asarray((reports == self.first[pairs]) + 2 * (reports == self.second[pairs]))
 
-    def report_codes(self, keys: Sequence[Hashable]) -> Codes:
+    def report_codes(self, keys: Sequence[Hashable]) -> Indices:
         """(n,) numbers of reports' keys; those of a value are the value's place."""
         return _codes([*map(_key, self.values), *keys])[len(self.values) :]
 
-    def kinds(self, pairs: Codes) -> Codes:
+    def kinds(self, pairs: Indices) -> Indices:
         """(n,) a code that is equal for all pairs of categories; others have their own."""
         first = np.maximum(self.first - self.k + 1, 0)
         second = np.maximum(self.second - self.k + 1, 0)
@@ -387,7 +386,7 @@ class _Inputs(NamedTuple):
         return f"the record held {names[coin]}, not {names[not coin]}"
 
 
-def _random(count: int, bound: int) -> Codes:
+def _random(count: int, bound: int) -> Indices:
     """(count,) random integers below a bound, from the operating system's entropy."""
     source = SecureGenerator().open()
     sizes = [min(BLOCK_ROWS, count - at) for at in range(0, count, BLOCK_ROWS)]
@@ -407,7 +406,7 @@ class _Run(NamedTuple):
     labels: str = ""
 
 
-def _run(fn: Callable[[list[Any]], Any], records: list[Any]) -> _Run:
+def _run(fn: Release, records: list[Any]) -> _Run:
     """One call; an exception is recorded, not raised."""
     try:
         with warnings.catch_warnings():
@@ -442,7 +441,7 @@ def _reports_in(release: Any) -> list[Any] | None:
     return None
 
 
-def _check_runs(fn: Callable[[list[Any]], Any], inputs: _Inputs) -> None:
+def _check_runs(fn: Release, inputs: _Inputs) -> None:
     """Raise if fn returns reports for no simple input."""
     places = {0, inputs.k // 2, inputs.k - 1}
     runs = [
@@ -474,13 +473,13 @@ def _report_text(report: object) -> str:
     return "missing" if is_missing(report) else cut(report, 40)
 
 
-def _codes(keys: Sequence[Hashable]) -> Codes:
+def _codes(keys: Sequence[Hashable]) -> Indices:
     """(n,) numbers of keys, in the order of first occurrence."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
 
 
-def _crossed(*codes: Codes) -> Codes:
+def _crossed(*codes: Indices) -> Indices:
     """(n,) one code for each combination of codes."""
     combined = np.zeros(len(codes[0]), dtype=np.intp)
     for column in codes:
@@ -499,16 +498,16 @@ class _ShortCalls(NamedTuple):
     """
 
     inputs: _Inputs
-    pairs: Codes
-    coins: Codes
-    others: Codes
-    places: Codes
+    pairs: Indices
+    coins: Indices
+    others: Indices
+    places: Indices
     runs: list[_Run]
-    keys: list[tuple[Hashable, ...]]
-    marks: Codes
+    keys: list[Labels]
+    marks: Indices
 
     @classmethod
-    def of(cls, fn: Callable[[list[Any]], Any], inputs: _Inputs, n: int) -> _ShortCalls:
+    def of(cls, fn: Release, inputs: _Inputs, n: int) -> _ShortCalls:
         """The outcomes of ``n`` calls with random pairs, coins, places and other records."""
         last = inputs.k - 1
         middle = inputs.k // 2
@@ -530,7 +529,7 @@ class _ShortCalls(NamedTuple):
         marks = np.where(changed, inputs.marks(reports, pairs[:, None]), reports == codes)
         return cls(inputs, pairs, coins, others, places, runs, keys, marks)
 
-    def views(self) -> dict[str, tuple[Codes, ...]]:
+    def views(self) -> dict[str, tuple[Indices, ...]]:
         """Ways to group the calls, by event: of all pairs together, of each, and of each input."""
         kinds = self.inputs.kinds(self.pairs)
         missing = [tuple(key == ("missing",) for key in keys) for keys in self.keys]
@@ -550,7 +549,7 @@ class _ShortCalls(NamedTuple):
             ),
         }
 
-    def _groupings(self, outcomes: Sequence[Hashable]) -> tuple[Codes, ...]:
+    def _groupings(self, outcomes: Sequence[Hashable]) -> tuple[Indices, ...]:
         """Calls by outcome; also by pair; also by place and the other records."""
         codes = _codes(outcomes)
         return (
@@ -559,7 +558,7 @@ class _ShortCalls(NamedTuple):
             _crossed(self.pairs, self.places, self.others, codes),
         )
 
-    def _reports_in_place(self) -> Codes:
+    def _reports_in_place(self) -> Indices:
         """(n,) codes of the report of the changed record; calls without one have their own."""
         rows = zip(self.keys, self.places, strict=True)
         return _codes([row[place : place + 1] for row, place in rows])
@@ -581,7 +580,7 @@ class _ShortCalls(NamedTuple):
 
 
 def _short_calls(
-    fn: Callable[[list[Any]], Any], inputs: _Inputs, n: int, claimed: float, error: float
+    fn: Release, inputs: _Inputs, n: int, claimed: float, error: float
 ) -> tuple[list[_Bound], set[int]]:
     """The bounds from calls with one changed record, and the values that break the length."""
     calls = _ShortCalls.of(fn, inputs, n)
@@ -608,14 +607,12 @@ class _EachRecord(NamedTuple):
     """
 
     inputs: _Inputs
-    pairs: Codes
-    coins: Codes
+    pairs: Indices
+    coins: Indices
     reports: list[Any]
 
     @classmethod
-    def of(
-        cls, fn: Callable[[list[Any]], Any], inputs: _Inputs, n: int, size: int
-    ) -> tuple[_EachRecord, str]:
+    def of(cls, fn: Release, inputs: _Inputs, n: int, size: int) -> tuple[_EachRecord, str]:
         """The outcomes of ``n`` records in calls of ``size``, and how the last failed call did."""
         pairs, coins = inputs.draw(n, 4)
         values = [inputs.values[code] for code in inputs.codes(pairs, coins).tolist()]
@@ -683,7 +680,7 @@ class _Bound(NamedTuple):
 
 def _judge(
     event: str,
-    views: Sequence[tuple[Codes, Codes]],
+    views: Sequence[tuple[Indices, Indices]],
     in_words: Callable[[int], str],
     *,
     claimed: float,
@@ -727,8 +724,8 @@ def _judge(
 
 
 def _guesses(
-    cells: Codes, coins: Codes, choosing: Booleans, claimed: float, error: float
-) -> tuple[Codes, tuple[float, float, float]]:
+    cells: Indices, coins: Indices, choosing: Booleans, claimed: float, error: float
+) -> tuple[Indices, tuple[float, float, float]]:
     """The coin to guess in each cell, -1 for none, and what is expected of it.
 
     The guesses have the highest expected bound, if that refutes the claim.  If not, they have the
@@ -771,7 +768,7 @@ def _guesses(
     return np.where(chosen, guess, -1), (max(promise, share), 0.0, promise)
 
 
-def _evidence(right: Codes, n: Codes, claimed: float) -> Floats:
+def _evidence(right: Indices, n: Indices, claimed: float) -> Floats:
     """(cells,) the log likelihood ratio of the first cells together against the claim.
 
     Less one standard error, and for each cell, which is the best of all, the log of their number.

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 __all__ = [  # ArgumentTypeError and ArgumentValueError are caught as TypeError and ValueError
     "ConvergenceWarning",
@@ -93,6 +93,10 @@ class MissingPackageError(RRStatsError, ImportError):
 
 class RRStatsWarning(UserWarning):
     """The root of all warnings of rrstats."""
+
+
+WarningArguments: TypeAlias = tuple[str, type[RRStatsWarning]]
+"""The text of a warning and its category, as `warnings.warn` takes them."""
 
 
 class ImplausibleReportsWarning(RRStatsWarning):

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_probability
 from rrstats._display import label, percent_range
-from rrstats._typing import Booleans, Floats, NumbersByCategory
+from rrstats._typing import Booleans, Floats, Indices, NumbersByCategory
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _laid_out(
 def _draw_series(
     ax: Axes,
     shown: pd.DataFrame,
-    codes: NDArray[np.intp],
+    codes: Indices,
     series: pd.Index[Any],
     *,
     comparison: str,
@@ -770,7 +770,7 @@ def _arrange(
     return shown, _texts(labels[order]), cut
 
 
-def _factorized(labels: pd.Index) -> tuple[NDArray[np.intp], pd.Index]:
+def _factorized(labels: pd.Index) -> tuple[Indices, pd.Index]:
     """The number of each label, and the distinct labels in the order in which they come."""
     codes, _ = labels.factorize(use_na_sentinel=False)
     _, first = np.unique(codes, return_index=True)

@@ -16,6 +16,7 @@ import pandas as pd
 
 from rrstats._checks import check_ending, quote_list
 from rrstats._display import PAGE_WRITERS, chance, columns, counted, label, wrap
+from rrstats._typing import JsonObject
 from rrstats.cli.demo import save_plot, share_note, share_table
 from rrstats.data.declared import whole_words
 from rrstats.errors import ArgumentValueError, FileError, ImplausibleReportsWarning
@@ -144,7 +145,7 @@ def _categories(options: argparse.Namespace, path: Paths) -> dict[str, Any]:
     return categories
 
 
-def _of_codebook(options: argparse.Namespace, path: Paths) -> dict[str, Any]:
+def _of_codebook(options: argparse.Namespace, path: Paths) -> JsonObject:
     """The declarations of a codebook for each --column, by default for all that it declares."""
     repeated = [name for name in ("categories", "number", "with_missing") if getattr(options, name)]
     if repeated:

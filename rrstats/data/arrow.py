@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from rrstats._typing import Indices
 from rrstats.data.categories import Categories
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def chunks_of(cells: Any) -> list[pa.Array]:
     return list(array.chunks) if hasattr(array, "chunks") else [array]
 
 
-def taken(cells: Any, places: NDArray[np.intp]) -> pa.ChunkedArray:
+def taken(cells: Any, places: Indices) -> pa.ChunkedArray:
     """The cells at some increasing places of an Arrow array, or of one of pandas that holds it."""
     import pyarrow as pa
 

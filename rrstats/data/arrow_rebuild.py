@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rrstats._checks import cut
+from rrstats._typing import Array
 from rrstats.data.arrow import text_of_view
 from rrstats.data.compact import FIXED, LISTS, TEXT, compacted, converted, is_any
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -260,7 +261,7 @@ def _text(slots: _Slots) -> pa.Array:
     return slots.array([offsets - offsets[0], content])
 
 
-def _offsets(slots: _Slots, cells: pa.Array) -> NDArray[Any]:
+def _offsets(slots: _Slots, cells: pa.Array) -> Array:
     """(rows + 1,) the offsets of text or lists, for the slots of their slice."""
     dtype = np.dtype(np.int64 if is_any(cells.type, _LARGE) else np.int32)
     return np.frombuffer(cells.buffers()[1], dtype, slots.rows + 1, cells.offset * dtype.itemsize)

@@ -7,7 +7,7 @@ the cache, so that nothing of the size of the column stands beside the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rrstats._typing import Array, Counts, Labels
 from rrstats.data.arrow import arrow_kind, arrow_type
 from rrstats.data.builders import NumpyBuilder, ReportLayout
 from rrstats.data.categories import is_missing
@@ -60,7 +61,7 @@ _LANE_BYTES = 256
 """Narrower reports are laid side by side in a lane of so many bytes, for longer operations."""
 
 
-def count_supports(codes: Packed, k: int) -> NDArray[np.int64]:
+def count_supports(codes: Packed, k: int) -> Counts:
     """Count the reports that hold each category.
 
     Parameters
@@ -88,7 +89,7 @@ def count_supports(codes: Packed, k: int) -> NDArray[np.int64]:
     return counts[:k]
 
 
-def _column_sums(codes: Packed) -> NDArray[np.int64]:
+def _column_sums(codes: Packed) -> Counts:
     """(8 width,) numbers of reports in which each bit is 1.
 
     Three rows become two in five operations on all their bits, as in a full adder: the sums
@@ -149,7 +150,7 @@ class Subsets(ReportCodec):
     """No report means that an answer is missing."""
 
     @property
-    def categories(self) -> tuple[Hashable, ...]:
+    def categories(self) -> Labels:
         """Labels of a report's bits, and of the cells of a tally."""
         return self.domain.categories
 
@@ -254,7 +255,7 @@ class Subsets(ReportCodec):
         bad[absent_rows] = True
         return Encoded(codes, np.flatnonzero(bad), absent_rows)
 
-    def _read_bits(self, bits: NDArray[Any]) -> Encoded:
+    def _read_bits(self, bits: Array) -> Encoded:
         """(n, k) booleans, or whole numbers, of which 0 and 1 are bits."""
         # A bool of a file may hold other bytes than 0 and 1.
         numbers = bits.view(np.uint8) if bits.dtype.kind == "b" else bits
@@ -387,10 +388,10 @@ class Subsets(ReportCodec):
         return ReportLayout(binary if family == "arrow" else pd.ArrowDtype(binary), builder)
 
 
-def _objects(rows: int, wrap: Callable[[NDArray[Any]], Any]) -> NumpyBuilder:
+def _objects(rows: int, wrap: Callable[[Array], Any]) -> NumpyBuilder:
     """The builder of reports that are bytes objects."""
 
-    def fill(part: NDArray[Any], codes: Packed) -> None:
+    def fill(part: Array, codes: Packed) -> None:
         reports = np.ascontiguousarray(codes).view(f"V{codes.shape[1]}").ravel()
         part[:] = reports.astype(object)
 

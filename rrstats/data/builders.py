@@ -29,10 +29,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._typing import Array, Indices
 from rrstats.data.arrow import arrow_type, category_array
 from rrstats.data.categories import Categories, Codes
 from rrstats.data.columns import Column, unchanged
-from rrstats.data.encoders import Places, storage_type, type_of
+from rrstats.data.encoders import storage_type, type_of
 
 Mask = NDArray[np.bool_]
 
@@ -59,13 +60,13 @@ class NumpyBuilder:
     mask : (n,) true where a report is missing.  absent : a missing value, where there is no mask.
     """
 
-    array: NDArray[Any]
-    fill: Callable[[NDArray[Any], Codes], object]
-    finish: Callable[[NDArray[Any], Mask | None], Any] = unchanged
+    array: Array
+    fill: Callable[[Array, Codes], object]
+    finish: Callable[[Array, Mask | None], Any] = unchanged
     mask: Mask | None = None
     absent: Any = None
 
-    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+    def write(self, rows: slice, codes: Codes, missing: Indices | None) -> None:
         """Write the reports of some rows.
 
         Parameters
@@ -83,7 +84,7 @@ class NumpyBuilder:
         elif missing is not None:
             self.array[rows][missing] = self.absent
 
-    def write_some(self, rows: slice, places: Places, codes: Codes) -> None:
+    def write_some(self, rows: slice, places: Indices, codes: Codes) -> None:
         """Write the reports at some places among these rows; all other rows are left missing.
 
         Parameters
@@ -120,7 +121,7 @@ class ArrowBuilder:
     finish: Callable[[Any], Any]
     parts: dict[int, Any] = field(default_factory=dict)
 
-    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+    def write(self, rows: slice, codes: Codes, missing: Indices | None) -> None:
         """Write the reports of some rows, as `NumpyBuilder.write`."""
         valid = None
         if missing is not None:
@@ -129,7 +130,7 @@ class ArrowBuilder:
             codes = np.where(valid, codes, codes.dtype.type(0))  # no report under a mask
         self._write(rows, codes, valid)
 
-    def write_some(self, rows: slice, places: Places, codes: Codes) -> None:
+    def write_some(self, rows: slice, places: Indices, codes: Codes) -> None:
         """Write the reports at some places among these rows, as `NumpyBuilder.write_some`."""
         all_codes = np.zeros(rows.stop - rows.start, dtype=codes.dtype)
         all_codes[places] = codes
@@ -183,7 +184,7 @@ class ReportLayout(NamedTuple):
 
 
 def numpy_layout(
-    table: NDArray[Any],
+    table: Array,
     dtype: Any,
     finish: Callable[..., Any] = unchanged,
     *,
@@ -194,7 +195,7 @@ def numpy_layout(
     # Codes that stand for themselves need no table: bool as its bytes, whole numbers.
     is_counting = table.dtype.kind in "biu" and np.array_equal(table, np.arange(len(table)))
 
-    def fill(part: NDArray[Any], codes: Codes) -> None:
+    def fill(part: Array, codes: Codes) -> None:
         if is_counting:
             target = part.view(np.uint8) if part.dtype == np.bool_ else part
             np.copyto(target, codes, casting="unsafe")
@@ -276,9 +277,7 @@ def _numpy_type(
     return None
 
 
-def numpy_table(
-    categories: Categories, column_type: np.dtype[Any], holds_missing: bool
-) -> NDArray[Any]:
+def numpy_table(categories: Categories, column_type: np.dtype[Any], holds_missing: bool) -> Array:
     """The categories as a NumPy array of the reports' type."""
     target = _numpy_type(categories, column_type, holds_missing)
     if target is None:

@@ -30,6 +30,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_numbers, cut
+from rrstats._typing import Floats, Indices, Labels
 from rrstats.data.declared import declared_list, increase
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
@@ -185,9 +186,9 @@ class Categories:
     3
     """
 
-    categories: tuple[Hashable, ...]
-    labels: tuple[Hashable, ...]
-    declared: tuple[Hashable, ...] | dict[Hashable, Hashable]
+    categories: Labels
+    labels: Labels
+    declared: Labels | dict[Hashable, Hashable]
     """The categories as they were declared: a codebook, or a tuple."""
     k: int
     answers: int
@@ -271,7 +272,7 @@ class Categories:
         return objects
 
     @cached_property
-    def places(self) -> NDArray[np.intp]:
+    def places(self) -> Indices:
         """(k,) each category's place among those that are not missing; -1 for the missing one."""
         is_answer = [c is not None for c in self.categories]
         return np.where(is_answer, np.cumsum(is_answer) - 1, -1)
@@ -393,7 +394,7 @@ class PublicCategories(Categories):
 
 def category_numbers(
     values: Any, labels: Sequence[Hashable], name: str, *, words: bool = False
-) -> NDArray[np.float64]:
+) -> Floats:
     """(k,) the number of each category: by category, in their order, or None for themselves.
 
     words : whether two words stand for 0 and 1 by themselves.

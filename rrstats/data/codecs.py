@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from rrstats._typing import Array
 from rrstats.data.arrow import arrow_type, category_array
 from rrstats.data.builders import ReportLayout, layout_of, numpy_layout, numpy_table, pandas_table
 from rrstats.data.categories import Categories, Codes
@@ -49,7 +49,7 @@ class ReportCodec:
         """Return a function from cells of the type of ``like`` to coded reports."""
         return reader(self.domain, like)
 
-    def decode(self, codes: Codes) -> NDArray[Any]:
+    def decode(self, codes: Codes) -> Array:
         """Return coded reports as a channel's ``scores`` and ``likelihood`` take them."""
         return codes
 

@@ -16,10 +16,9 @@ from pandas.api.types import infer_dtype
 
 from rrstats._checks import check_rows, quote, type_name
 from rrstats._names import nearest
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices
 from rrstats.data.arrow import arrow_type, plain, polars_series, taken
 from rrstats.data.categories import is_missing
-from rrstats.data.encoders import Places
 from rrstats.data.rebuilt import rebuilt_index
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.sources import BLOCK_ROWS
@@ -76,7 +75,7 @@ class Column(NamedTuple):
         """The number of answers."""
         return len(self.cells)
 
-    def take(self, places: Places) -> Any:
+    def take(self, places: Indices) -> Any:
         """Return the cells at some increasing places, in an array that a reader of these takes."""
         if self.family == "list":
             return [self.cells[place] for place in places.tolist()]
@@ -84,7 +83,7 @@ class Column(NamedTuple):
             return self.cells[places]
         return taken(self.cells, places)
 
-    def pick(self, places: Places) -> list[Any]:
+    def pick(self, places: Indices) -> list[Any]:
         """Return the answers at some places, as Python values; they are private."""
         if self.family == "list":
             return [self.cells[place] for place in places.tolist()]

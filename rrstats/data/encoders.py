@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.data.arrow import (
     are_word_places,
     arrow_kind,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Encoder = Callable[[Any], Codes]
-Places = NDArray[np.intp]
 
 _MAX_TABLE_SPAN = 4096
 """Whole numbers this close together are looked up in a table."""
@@ -72,8 +70,8 @@ class Encoded(NamedTuple):
     """
 
     codes: Codes
-    outside: Places
-    absent: Places
+    outside: Indices
+    absent: Indices
 
     @classmethod
     def of(cls, codes: Codes, k: int) -> Encoded:
@@ -205,7 +203,7 @@ def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
         )
     caps = np.full(_BLOCK_CELLS, min(last, np.iinfo(dtype).max), dtype=dtype)
 
-    def look_up(places: NDArray[Any]) -> Codes:
+    def look_up(places: Array) -> Codes:
         codes = np.empty(len(places), dtype=table.dtype)
         for start in range(0, len(places), _BLOCK_CELLS):
             rows = slice(start, start + _BLOCK_CELLS)
@@ -254,7 +252,7 @@ def _of_distinct(categories: Categories) -> Encoder:
     return codes
 
 
-def _numbers_of(categories: Categories, dtype: np.dtype[Any]) -> tuple[NDArray[Any], Places]:
+def _numbers_of(categories: Categories, dtype: np.dtype[Any]) -> tuple[Array, Indices]:
     """The categories that are numbers, in a column's type where it can hold them; their codes.
 
     Integers match exactly; other categories are rounded to the type of a float column.
@@ -309,7 +307,7 @@ def _of_numbers(categories: Categories, dtype: np.dtype[Any]) -> Encoder:
 # -- numbers between bounds ----------------------------------------------------------------
 
 
-NumberReader = Callable[[Any], tuple[Floats, Places]]
+NumberReader = Callable[[Any], tuple[Floats, Indices]]
 """A function from cells to doubles, NaN where missing, and the places of no numbers."""
 
 
@@ -324,7 +322,7 @@ def _number_reader(dtype: Any) -> NumberReader:
     nothing = np.empty(0, dtype=np.intp)
     if arrow is not None and is_plain_number(arrow):
 
-        def from_arrow(cells: Any) -> tuple[Floats, Places]:
+        def from_arrow(cells: Any) -> tuple[Floats, Indices]:
             parts = [
                 np.array(chunk.to_numpy(zero_copy_only=False), dtype=np.float64)
                 for chunk in chunks_of(cells)
@@ -337,7 +335,7 @@ def _number_reader(dtype: Any) -> NumberReader:
             return lambda cells: (cells.astype(np.float64), nothing)
         return lambda cells: (cells.to_numpy(dtype=np.float64, na_value=np.nan), nothing)
 
-    def from_objects(cells: Any) -> tuple[Floats, Places]:
+    def from_objects(cells: Any) -> tuple[Floats, Indices]:
         listed = _listed(cells)
         numbers = np.empty(len(listed))
         others = []
@@ -354,7 +352,7 @@ def _number_reader(dtype: Any) -> NumberReader:
 
 def bound_reader(
     domain: Categories, like: Any
-) -> Callable[[Any], tuple[NDArray[np.bool_], NDArray[np.bool_], bool]] | None:
+) -> Callable[[Any], tuple[Booleans, Booleans, bool]] | None:
     """Prepare a function from cells to whether some are at each bound, beyond it, and no integers.
 
     Of a scale whose integers are all points only the last may be true, of other numbers only the
@@ -371,7 +369,7 @@ def bound_reader(
         return None
     read = number_reader(dtype)
 
-    def compared(cells: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_], bool]:
+    def compared(cells: Any) -> tuple[Booleans, Booleans, bool]:
         numbers, _ = read(cells)
         at_bounds = [(numbers == bound).any() for bound in domain.bounds]
         beyond = [each.any() for each in domain.clipped(numbers)]

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._typing import Array
 from rrstats.data.arrow import arrow_kind, arrow_type
 from rrstats.data.categories import is_missing
 from rrstats.data.columns import open_column
@@ -128,7 +129,7 @@ def _of_arrow(part: pa.Array | pa.ChunkedArray, name: str) -> tuple[Blocks, Kind
 
 
 def _of_places(
-    places: NDArray[Any], distinct: pd.Index[Any] | pa.Array, name: str
+    places: Array, distinct: pd.Index[Any] | pa.Array, name: str
 ) -> tuple[Blocks, Kinds]:
     """Words and kinds of ids that are places among distinct ones; unused ones are not read."""
     used, used_place = np.unique(places, return_inverse=True)
@@ -146,7 +147,7 @@ def _refused(dtype: Any, name: str) -> ArgumentTypeError:
     return ArgumentTypeError(f"{name} must hold {_WORDS}, found {dtype}{why}")
 
 
-def _of_integers(part: NDArray[Any]) -> tuple[Blocks, Kinds]:
+def _of_integers(part: Array) -> tuple[Blocks, Kinds]:
     """Two's complement of 128 bits of whole numbers of NumPy."""
     blocks = np.zeros((len(part), 2), dtype=np.uint64)
     if part.dtype.kind == "u":

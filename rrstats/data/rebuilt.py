@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from rrstats._typing import Array
 from rrstats.data.arrow import arrow_type
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _chunked(cells: Any) -> pa.ChunkedArray:
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
-def _rebuilt_objects(cells: NDArray[Any]) -> NDArray[Any]:
+def _rebuilt_objects(cells: Array) -> Array:
     """Python objects, equal words as one object.
 
     A pickle tells which cells share an object, and a reader that works in pieces makes new ones in

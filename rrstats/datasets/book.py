@@ -21,6 +21,7 @@ import pandas as pd
 from rrstats._checks import check_instance
 from rrstats._display import columns, label, percent, percent_range, wrap
 from rrstats._names import checked_keywords, did_you_mean
+from rrstats._typing import JsonObject
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.estimate import Estimate, estimate
 from rrstats.estimation.tallies.tally import Tally
@@ -323,7 +324,7 @@ def _agrees_words(question: StudyQuestion) -> str:
 
 
 @functools.cache
-def _document() -> dict[str, Any]:
+def _document() -> JsonObject:
     """The recorded facts; numbers with a decimal point stay as they are written."""
     text = resources.files("rrstats.datasets").joinpath("studies.toml").read_text("utf-8")
     return tomllib.loads(text)

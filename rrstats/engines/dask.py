@@ -36,6 +36,7 @@ import pandas as pd
 
 from rrstats._checks import needing
 from rrstats._names import checked_keywords, missing_attribute
+from rrstats._typing import FilePath
 from rrstats.data.arrow_rebuild import rebuilt_table
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.estimation.estimates.counting_accessor import CountingAccessor
@@ -316,8 +317,8 @@ def schema_of(frame: dd.DataFrame) -> tuple[pa.Schema, bool]:
 
 @checked_keywords
 def privatize_parquet(
-    src: Path | str | dd.DataFrame,
-    dst: Path | str,
+    src: FilePath | dd.DataFrame,
+    dst: FilePath,
     plan: Any,
     *,
     client: Any = None,
@@ -326,7 +327,7 @@ def privatize_parquet(
     again: bool = False,
     overwrite: bool = False,
     shuffle_rows: bool = False,
-    ledger: Path | str | None = None,
+    ledger: FilePath | None = None,
     progress: Progress | None = None,
 ) -> Receipt:
     """Privatize columns of Parquet data into a new directory; each part is a task of Dask.

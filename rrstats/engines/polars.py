@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rrstats._checks import check_ending, check_instance, needing
 from rrstats._names import checked_keywords, missing_attribute
+from rrstats._typing import FilePath
 from rrstats.data.rebuilt import rebuilt_polars
 from rrstats.errors import FileError, RRStatsError
 from rrstats.estimation.estimates.counting_accessor import CountingAccessor, as_method
@@ -124,7 +125,7 @@ GROUP_ROWS = 1 << 18
 @checked_keywords
 def sink_privatized(
     lazyframe: pl.LazyFrame | pl.DataFrame,
-    path: Path | str,
+    path: FilePath,
     plan: Any,
     *,
     unknown: str = "raise",

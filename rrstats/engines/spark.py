@@ -36,6 +36,7 @@ from urllib.parse import unquote
 
 from rrstats._checks import check_instance, needing
 from rrstats._names import checked_keywords, missing_attribute
+from rrstats._typing import FilePath
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -105,7 +106,7 @@ def _kind(error: Exception) -> tuple[str, str]:
     return kind, step
 
 
-def _location(path: Path | str) -> str:
+def _location(path: FilePath) -> str:
     """A path for Spark: text is a path of Spark, a `Path` is a local file."""
     if isinstance(path, str):
         return path
@@ -404,7 +405,7 @@ WRITING = {
 @checked_keywords
 def privatize_parquet(
     src: DataFrame | Path | str,
-    dst: Path | str,
+    dst: FilePath,
     plan: Any,
     *,
     spark: SparkSession | None = None,

@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from rrstats._checks import check_left_out, cut
 from rrstats._names import nearest
+from rrstats._typing import ArrowMetadata
 from rrstats.data.arrow_rebuild import rebuilt_table
 from rrstats.data.categories import PublicCategories
 from rrstats.errors import (
@@ -546,7 +547,7 @@ def check_column(
     name: Hashable,
     names: Sequence[str],
     type_of: Callable[[str], pa.DataType],
-    metadata: Mapping[bytes, bytes],
+    metadata: ArrowMetadata,
     *,
     where: str = "",
     shown: bool = True,

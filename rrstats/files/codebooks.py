@@ -21,6 +21,7 @@ import pandas as pd
 from rrstats._checks import check_ending, check_one_of, naming_column, needing, quote
 from rrstats._display import columns, counted, label
 from rrstats._names import checked_keywords
+from rrstats._typing import JsonObject
 from rrstats.data.categories import Categories, categories_from_json
 from rrstats.data.declared import whole_words
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
@@ -260,7 +261,7 @@ def _json(path: Path, declare: Declare) -> Declared:
     return {name: _declaration(value, declare) for name, value in document.items()}
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
     """An object of JSON; raises for a name that stands twice, of which JSON would lose one."""
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rrstats._typing import ArrowMetadata
 from rrstats.data.arrow import WORD_PLACES
 from rrstats.data.categories import is_unicode
 from rrstats.data.codecs import codec_of
@@ -61,7 +62,7 @@ class TextFile:
 
     document_is_beside = True
     rows = None
-    metadata: Mapping[bytes, bytes] = MappingProxyType({})
+    metadata: ArrowMetadata = MappingProxyType({})
 
     def __init__(self, path: Path, relative: str) -> None:
         self.path = path

@@ -12,6 +12,7 @@ from typing import IO, Protocol
 
 import pyarrow as pa
 
+from rrstats._typing import ArrowMetadata
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.files.file_metadata import Columns, Records
@@ -80,7 +81,7 @@ class DataFile(Protocol):
         """Number of rows; None if it is not known before all rows are read."""
 
     @property
-    def metadata(self) -> Mapping[bytes, bytes]:
+    def metadata(self) -> ArrowMetadata:
         """Key-values of the file; empty for a format without them."""
 
     @property

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from rrstats._display import Text
 from rrstats._names import checked_keywords
+from rrstats._typing import Counts, FilePath, JsonObject
 from rrstats.data.arrow import are_word_places
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.encoders import reader
@@ -102,7 +102,7 @@ def estimate_file(
     *,
     by: str | None = None,
     target: str = "population",
-) -> dict[str, Any]:
+) -> JsonObject:
     """Estimate the true proportions from the reports in a file.
 
     Parameters
@@ -319,7 +319,7 @@ def _labels_of_parts(cells: pa.Array, plan: PlanParts) -> pa.Array:
 
 
 @checked_keywords
-def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
+def check_file(path: FilePath, column: str, categories: Any) -> pd.DataFrame:
     """List the answers in a file that match no category; for the data curator only.
 
     Parameters
@@ -399,7 +399,7 @@ def _first_codes(source: FileSource, domain: Categories) -> pd.DataFrame:
 
 
 def _outside(
-    piece: Piece, name: str, domain: Categories, counts: NDArray[np.int64]
+    piece: Piece, name: str, domain: Categories, counts: Counts
 ) -> tuple[list[tuple[Any, int]], int]:
     """The unknown values of a piece with their counts, and the number of missing ones.
 
@@ -454,7 +454,7 @@ def describe_file(path: Paths) -> list[ColumnRecord]:
 
 @checked_keywords
 def statement_of(
-    path: Path | str | pd.DataFrame,
+    path: FilePath | pd.DataFrame,
     *,
     title: str | None = None,
     made: str | datetime.date | None = None,

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rrstats._typing import ArrowMetadata, JsonObject
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.files.file_records import SPARK, objects_in
@@ -58,7 +59,7 @@ Records = Sequence[ColumnRecord]
 
 
 def release_metadata(
-    metadata: Mapping[bytes, bytes],
+    metadata: ArrowMetadata,
     changed: Columns,
     records: Iterable[ColumnRecord],
     *,
@@ -93,7 +94,7 @@ def release_metadata(
 
 
 def _describe_to_spark(
-    schema: dict[str, Any], names: Sequence[str], records: Sequence[ColumnRecord]
+    schema: JsonObject, names: Sequence[str], records: Sequence[ColumnRecord]
 ) -> None:
     """Write Spark's description of the private columns again, and add new columns.
 
@@ -119,7 +120,7 @@ def _describe_to_spark(
             schema["fields"].append(new_field)
 
 
-def without(metadata: Mapping[bytes, bytes], names: Sequence[str]) -> Metadata:
+def without(metadata: ArrowMetadata, names: Sequence[str]) -> Metadata:
     """The key-values of a file that do not name some columns, and those that are written again."""
     parsed = {key for key in (PANDAS, ATTRS, SPARK) if parse_object(metadata, key)}
     return {
@@ -137,7 +138,7 @@ USUAL_NUMBERS = (*UNNAMED, "index", "level_0")
 """Names under which pandas writes an index without a name as an ordinary column."""
 
 
-def index_columns(metadata: Mapping[bytes, bytes]) -> list[str]:
+def index_columns(metadata: ArrowMetadata) -> list[str]:
     """The columns that hold a pandas index."""
     indexes = parse_object(metadata, PANDAS).get("index_columns")
     return [name for name in indexes if isinstance(name, str)] if isinstance(indexes, list) else []
@@ -151,7 +152,7 @@ def row_numbers(schema: pa.Schema) -> list[str]:
     return []
 
 
-def fitted(metadata: Mapping[bytes, bytes], schema: pa.Schema) -> Metadata:
+def fitted(metadata: ArrowMetadata, schema: pa.Schema) -> Metadata:
     """Key-values with pandas' description of the columns of a schema, and of no others.
 
     For a schema whose dictionaries became plain values, or that lacks a stored index.
@@ -180,7 +181,7 @@ def fitted(metadata: Mapping[bytes, bytes], schema: pa.Schema) -> Metadata:
     return {**metadata, PANDAS: json.dumps(described).encode()}
 
 
-def _silent(attributes: object, names: Sequence[str]) -> dict[str, Any]:
+def _silent(attributes: object, names: Sequence[str]) -> JsonObject:
     """Attributes of a frame that do not name some columns."""
     if not isinstance(attributes, dict):
         return {}
@@ -209,7 +210,7 @@ def _names(text: bytes, names: Sequence[str]) -> bool:
     return False
 
 
-def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
+def carries_copy(metadata: ArrowMetadata, name: str) -> bool:
     """True if a pandas index has the column's name, and so may be a copy of its answers."""
     described = parse_object(metadata, PANDAS)
     indexes = described.get("index_columns")
@@ -225,7 +226,7 @@ def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
     return False
 
 
-def _describe_again(described: dict[str, Any], name: str, column: WrittenColumn) -> None:
+def _describe_again(described: JsonObject, name: str, column: WrittenColumn) -> None:
     """Write pandas' description of one column again, from declarations alone."""
     for entry in objects_in(described, "columns"):
         if name == entry.get("field_name", entry.get("name")):
@@ -238,7 +239,7 @@ def _describe_again(described: dict[str, Any], name: str, column: WrittenColumn)
             entry.update(names | _description(column.type, old_type, k))
 
 
-def _description(type: pa.DataType, old_type: str, k: int = 0) -> dict[str, Any]:
+def _description(type: pa.DataType, old_type: str, k: int = 0) -> JsonObject:
     """Pandas' description of a column, from its type and its number of categories.
 
     old_type : pandas' type of the answers.  Only its family is used, because pandas chooses within

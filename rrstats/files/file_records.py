@@ -13,6 +13,7 @@ from typing import Any
 
 from rrstats._checks import check_instance
 from rrstats._names import checked_keywords
+from rrstats._typing import JsonObject
 from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, read
@@ -21,7 +22,7 @@ from rrstats.mechanisms.serialization import parse_object
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
-def objects_in(described: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+def objects_in(described: Mapping[str, Any], key: str) -> list[JsonObject]:
     """The objects in a list of a description; none if it is not a list."""
     items = described.get(key)
     if not isinstance(items, list):

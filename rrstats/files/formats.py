@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rrstats._checks import check_ending, cut
+from rrstats._typing import ArrowMetadata, FilePath
 from rrstats.data.arrow_rebuild import holds_words, rebuilt_table, share_words
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
@@ -62,7 +63,7 @@ class ArrowFile:
     schema: pa.Schema
     names: list[str]
     rows: int
-    metadata: Mapping[bytes, bytes]
+    metadata: ArrowMetadata
     records: list[ColumnRecord]
 
     def __init__(self, path: Path, relative: str) -> None:
@@ -458,7 +459,7 @@ class FileSource:
             )
 
 
-def open_source(path: Path | str) -> FileSource:
+def open_source(path: FilePath) -> FileSource:
     """Open a file or directory and read its metadata; no cell is read.
 
     Raises ArgumentValueError for an unknown ending, FileError for files that cannot be read
@@ -534,7 +535,7 @@ def _released_files(path: Path) -> list[Path]:
     return sorted(files, key=lambda file: file.relative_to(path).parts)
 
 
-def check_target(source: FileSource, target: Path | str) -> Path:
+def check_target(source: FileSource, target: FilePath) -> Path:
     """The path to write to; it must have the source's format and lie apart from the source."""
     path = Path(target)
     if source.is_directory:

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from rrstats._checks import cut, quote_list
+from rrstats._typing import JsonObject, Labels
 from rrstats._version import __version__
 from rrstats.data.categories import categories_to_json
 from rrstats.errors import DamagedDocumentError, FileError, SecondReleaseError
@@ -484,7 +485,7 @@ class LedgerEntry:
         parts = together(self.records)
         return total_epsilon(max(self.epsilon[record.name] for record in part) for part in parts)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The release as plain JSON."""
         return {
             "when": self.when.isoformat(timespec="seconds"),
@@ -529,7 +530,7 @@ class RowTotal:
     """The total epsilon of one row, and the columns in it whose noise was simulated."""
 
     epsilon: float
-    void: tuple[Hashable, ...] = ()
+    void: Labels = ()
 
     @classmethod
     def of(
@@ -553,7 +554,7 @@ class RowTotal:
         void = dict.fromkeys(record.name for record in listed if record.simulated)
         return cls(total, tuple(void))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The total as plain JSON; ``void`` only where noise was simulated."""
         void = {"void": list(self.void)} if self.void else {}
         return {"epsilon_per_row": plain_epsilon(self.epsilon), **void}

@@ -35,6 +35,7 @@ from typing import Any
 import pyarrow as pa
 
 from rrstats._checks import check_distinct, check_ending
+from rrstats._typing import FilePath
 from rrstats.data.declared import WHOLE
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
@@ -152,7 +153,7 @@ def is_document(candidate: object) -> bool:
     return isinstance(candidate, ColumnRecord | FramePlan | Mapping | str | os.PathLike)
 
 
-def read_plan(path: Path | str) -> list[ColumnRecord]:
+def read_plan(path: FilePath) -> list[ColumnRecord]:
     """The columns that a plan file describes, each with its complete mechanism.
 
     path : a .json or .toml file.
@@ -186,7 +187,7 @@ def read_document(document: Any) -> list[ColumnRecord]:
 
 
 @contextmanager
-def _reading(path: Path | str) -> Iterator[None]:
+def _reading(path: FilePath) -> Iterator[None]:
     """Add the file's name to errors."""
     try:
         yield

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from rrstats._checks import check_ending, quote
 from rrstats._display import counted
 from rrstats._names import checked_keywords
+from rrstats._typing import FilePath, JsonObject, Labels
 from rrstats.data.columns import column_of
 from rrstats.errors import (
     ArgumentTypeError,
@@ -108,16 +109,16 @@ class Receipt:
 
     rows: int
     records: list[ColumnRecord]
-    target: Path | str
+    target: FilePath
     seconds: float
     epsilon_per_row: float
     account: dict[str, tuple[int, float]]
     private: dict[str, dict[str, int]]
     ledger: Path | None = None
-    void: tuple[Hashable, ...] = ()
+    void: Labels = ()
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the public part as plain JSON, which may be published.
 
         Returns
@@ -165,8 +166,8 @@ class Receipt:
 
 @checked_keywords
 def privatize_file(
-    source: Path | str,
-    destination: Path | str,
+    source: FilePath,
+    destination: FilePath,
     columns: Any,
     categories: MechanismLike | None = None,
     prob: float | None = None,
@@ -177,7 +178,7 @@ def privatize_file(
     again: bool = False,
     overwrite: bool = False,
     shuffle_rows: bool = False,
-    ledger: Path | str | None = None,
+    ledger: FilePath | None = None,
     progress: Progress | None = None,
 ) -> Receipt:
     """Privatize columns of a file, or of a directory of Parquet files, into a new one.
@@ -263,14 +264,14 @@ def privatize_file(
 
 
 def release_file(
-    source: Path | str,
-    target: Path | str,
+    source: FilePath,
+    target: FilePath,
     requests: list[ColumnRequest],
     *,
     again: bool = False,
     overwrite: bool = False,
     shuffle_rows: bool = False,
-    ledger: Path | str | None = None,
+    ledger: FilePath | None = None,
     progress: Progress | None = None,
     rng: Any = None,
 ) -> Receipt:
@@ -287,8 +288,8 @@ def release_file(
 
 
 def preview_file(
-    source: Path | str,
-    target: Path | str,
+    source: FilePath,
+    target: FilePath,
     columns: Any,
     *,
     again: bool = False,
@@ -328,8 +329,8 @@ def preview_file(
 
 
 def privatize_by_tasks(
-    source: Path | str,
-    target: Path | str,
+    source: FilePath,
+    target: FilePath,
     columns: Any,
     run: Run,
     *,
@@ -339,7 +340,7 @@ def privatize_by_tasks(
     progress: Progress | None = None,
     again: bool = False,
     overwrite: bool = False,
-    ledger: Path | str | None = None,
+    ledger: FilePath | None = None,
 ) -> Receipt:
     """As `privatize_file`, but a task of an engine writes each Parquet file, in parallel.
 
@@ -370,7 +371,7 @@ def privatize_by_tasks(
 
 def privatize_batches(
     tasks: Sequence[OutputTask],
-    target: Path | str,
+    target: FilePath,
     release: BatchRelease,
     run: Run,
     *,
@@ -394,7 +395,7 @@ def privatize_batches(
         return receipt
 
 
-def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: float) -> Receipt:
+def release_receipt(release: BatchRelease, rows: int, place: FilePath, began: float) -> Receipt:
     """The receipt of data that are not in files, after the checks of the answers; no ledger.
 
     Make it before publishing: it refuses, and a warning may be an error.
@@ -444,7 +445,7 @@ def _receipt(
     columns: ReleasedColumns,
     documents: Iterable[Sequence[ColumnRecord]],
     rows: int,
-    place: Path | str,
+    place: FilePath,
     *,
     began: float,
     account: dict[str, tuple[int, float]],
@@ -490,7 +491,7 @@ def _release(
     *,
     again: bool = False,
     overwrite: bool = False,
-    ledger: Path | str | None = None,
+    ledger: FilePath | None = None,
 ) -> Receipt:
     """Write and publish a source that is in files, and enter the release in its ledger."""
     began = time.monotonic()
@@ -833,10 +834,10 @@ or other reports are another release, and get another id.
 def save_frame(
     frame: pd.DataFrame,
     records: list[ColumnRecord],
-    path: Path | str,
+    path: FilePath,
     *,
-    source: Path | str | None = None,
-    ledger: Path | str | None = None,
+    source: FilePath | None = None,
+    ledger: FilePath | None = None,
     again: bool = False,
     overwrite: bool = False,
     **options: Any,
@@ -959,7 +960,7 @@ def _check_frame(
         _check_reports(frame, record, space)
 
 
-def _source_columns(source: Path | str | None, frame: pd.DataFrame) -> list[str]:
+def _source_columns(source: FilePath | None, frame: pd.DataFrame) -> list[str]:
     """The columns of the source, or those of the frame if the source cannot be read here."""
     names: list[str] = []
     if source is not None:
@@ -991,7 +992,7 @@ def _check_reports(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace
         )
 
 
-def _ledger(source: Path | str | None, ledger: Path | str | None) -> Ledger | None:
+def _ledger(source: FilePath | None, ledger: FilePath | None) -> Ledger | None:
     """The ledger of a source, or a ledger without a source, whose name tells its source."""
     path = None if ledger is None else Path(ledger)
     if source is not None:

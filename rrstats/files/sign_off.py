@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from rrstats._checks import check_bool, check_instance
-from rrstats._display import Block, Text, as_markdown, label
+from rrstats._display import Block, Text, TextTable, as_markdown, label
 from rrstats._names import checked_keywords
+from rrstats._typing import FilePath
 from rrstats._version import __version__
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.files.formats import open_source
@@ -53,9 +54,9 @@ _PRIVATE = "This page lists all releases of the source: it is for those who deci
 
 @checked_keywords
 def sign_off(
-    path: Path | str | Sequence[Path | str],
+    path: FilePath | Sequence[FilePath],
     *,
-    ledger: Path | str | None = None,
+    ledger: FilePath | None = None,
     one_file_per_person: bool = False,
     made: str | datetime.date | None = None,
     contact: str | None = None,
@@ -132,7 +133,7 @@ class _ReleasedSource:
         return RowTotal.of(self.source_records or [], self.releases).epsilon
 
 
-def _sources(path: Any, ledger: Path | str | None) -> list[_ReleasedSource]:
+def _sources(path: Any, ledger: FilePath | None) -> list[_ReleasedSource]:
     """The sources that were released by themselves; raises FileError where there is none."""
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
@@ -221,7 +222,7 @@ def _names(paths: list[Path]) -> list[str]:
     return [label(os.path.relpath(path, folder)) for path in paths]
 
 
-def _release_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[str]]]:
+def _release_table(releases: list[LedgerEntry]) -> TextTable:
     """A table of releases: time, place, columns, and the epsilon of a row."""
     heads = ["when", "target", "rows", "columns", "epsilon of a row"]
     rows = []
@@ -256,7 +257,7 @@ def _refused_text(releases: list[LedgerEntry]) -> list[Block]:
     ]
 
 
-def _column_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[str]]]:
+def _column_table(releases: list[LedgerEntry]) -> TextTable:
     """For each column its releases, and the sum of their epsilons."""
     spent: dict[Any, list[float]] = {}
     void = set()
@@ -276,7 +277,7 @@ def _column_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[str
     return ["column", "releases", "epsilon in total"], rows
 
 
-def _deployment_table(total: float, unit: str) -> tuple[list[str], list[list[str]]]:
+def _deployment_table(total: float, unit: str) -> TextTable:
     """Known deployments and these releases of a unit, the smallest epsilon first."""
     frame = deployments()
     lines = list(zip(frame["epsilon"], frame.index, frame["what is randomized"], strict=True))

@@ -15,15 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Array, Booleans, Counts, Floats, Indices
 from rrstats.inference.contrasts import Interval, cut_to_unit, hull, normal_quantile
-from rrstats.inference.optimize import first_positive_each, last_accepted, root_excess
+from rrstats.inference.optimize import (
+    ValuesAndSlopes,
+    first_positive_each,
+    last_accepted,
+    root_excess,
+)
 
 EXACT_ROWS = 10_000_000_000
 """Up to this many rows the interval for the rows at hand inverts their exact distribution."""
@@ -166,7 +170,7 @@ def _likelihood_ends(
     """(b,) ends of the rates whose deviance from the best in [floor, ceiling] is up to a limit."""
     best = np.clip(_rate(x, size), floor, ceiling)
 
-    def excess(which: NDArray[np.intp], rate: Floats) -> tuple[Floats, Floats]:
+    def excess(which: Indices, rate: Floats) -> ValuesAndSlopes:
         places = which % len(x)
         yes = x[places]
         no = size[places] - yes
@@ -209,7 +213,7 @@ def upper_tail(x: float | Floats, size: float | Floats, rate: ArrayLike) -> Floa
     return np.where(x <= 0, 1.0, np.where(x > size, 0.0, tail))
 
 
-def _lower_tail(x: Floats | NDArray[np.int64], size: Floats, rate: ArrayLike) -> Floats:
+def _lower_tail(x: Floats | Counts, size: Floats, rate: ArrayLike) -> Floats:
     """P(X <= x) for X ~ Bin(size, rate)."""
     return upper_tail(size - x, size, 1 - np.asarray(rate))
 
@@ -220,7 +224,7 @@ def _blaker_low(x: Floats, size: Floats, level: float) -> Floats:
     start = np.asarray(clopper_pearson_rates(x, size, level).low)
     unknown = np.full(len(x), np.nan)
 
-    def above_half(which: NDArray[np.intp], count: NDArray[np.int64]) -> Floats:
+    def above_half(which: Indices, count: Counts) -> Floats:
         return _lower_tail(count, size[which], start[which]) - alpha / 2
 
     # y: the largest count whose lower tail at `start` is at most its upper tail alpha / 2.
@@ -229,13 +233,13 @@ def _blaker_low(x: Floats, size: Floats, level: float) -> Floats:
     y = first_positive_each(above_half, none, most, most // 2, slope=unknown) - 1
 
     # The piece ends where the next count's lower tail falls to the upper tail of x.
-    def after_jump(which: NDArray[np.intp], rate: Floats) -> tuple[Floats, Floats]:
+    def after_jump(which: Indices, rate: Floats) -> tuple[Floats, Floats]:
         lower = _lower_tail(y[which] + 1, size[which], rate)
         return upper_tail(x[which], size[which], rate) - lower, unknown[which]
 
     jump = last_accepted(after_jump, start, np.ones_like(x), (start + 1) / 2, close=0.0)
 
-    def rejection(which: NDArray[np.intp], rate: Floats) -> tuple[Floats, Floats]:
+    def rejection(which: Indices, rate: Floats) -> tuple[Floats, Floats]:
         lower = np.where(y[which] >= 0, _lower_tail(y[which], size[which], rate), 0.0)
         return alpha - (upper_tail(x[which], size[which], rate) + lower), unknown[which]
 
@@ -472,11 +476,11 @@ class _Rows:
     n, q, p : (b,) with n > 0 and p > q.
     """
 
-    n: NDArray[np.int64]
+    n: Counts
     q: Floats
     p: Floats
 
-    def take(self, which: NDArray[Any]) -> _Rows:
+    def take(self, which: Array) -> _Rows:
         """Some of the problems."""
         return _Rows(self.n[which], self.q[which], self.p[which])
 
@@ -485,7 +489,7 @@ class _Rows:
         """The reports that do not count."""
         return _Rows(self.n, 1 - self.p, 1 - self.q)
 
-    def interval(self, x: NDArray[np.int64], level: float) -> Interval:
+    def interval(self, x: Counts, level: float) -> Interval:
         """(b,) the proportions of ones, from the counts x."""
         n = self.n
         estimate = (x - n * self.q) / (self.p - self.q)
@@ -518,7 +522,7 @@ class _Rows:
             high[over] = 1.0
         return Interval(np.clip(low, 0, 1), np.clip(high, 0, 1))
 
-    def _score(self, x: NDArray[np.int64], limit: Floats | float, outward: float) -> Interval:
+    def _score(self, x: Counts, limit: Floats | float, outward: float) -> Interval:
         """Ends whose squared scores are the limit, with the count moved outward (by 0 or 1/2)."""
         n = self.n
         q = self.q
@@ -528,7 +532,7 @@ class _Rows:
         v_others = q * (1 - q) / (p - q) ** 2
         return score_interval(both, v_members, v_others, limit / n)
 
-    def fewest(self, x: NDArray[np.int64], level: float) -> NDArray[np.int64]:
+    def fewest(self, x: Counts, level: float) -> Counts:
         """(b,) the smallest number of rows with a true one whose counts C may be x or more.
 
         That is P(C >= x) above half of 1 - level; n where it is not for fewer.
@@ -538,20 +542,20 @@ class _Rows:
         tail = (1 - level) / 2
         density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
-        def excess(which: NDArray[np.intp], ones: NDArray[np.int64]) -> Floats:
+        def excess(which: Indices, ones: Counts) -> Floats:
             return np.asarray(self.take(which)._upper_tail(x[which], ones) - tail)
 
         slope = density * self._scores_per_row(guess)
         return first_positive_each(excess, np.full_like(self.n, -1), self.n, guess, slope=slope)
 
-    def _scores_per_row(self, ones: NDArray[np.int64]) -> Floats:
+    def _scores_per_row(self, ones: Counts) -> Floats:
         """(b,) the standard errors by which one more one moves the count's mean."""
         near = np.clip(ones, 0, self.n)
         variance = near * self.p * (1 - self.p) + (self.n - near) * self.q * (1 - self.q)
         with np.errstate(divide="ignore"):
             return np.asarray((self.p - self.q) / np.sqrt(variance))
 
-    def _upper_tail(self, x: NDArray[np.int64], ones: NDArray[np.int64]) -> Floats:
+    def _upper_tail(self, x: Counts, ones: Counts) -> Floats:
         """(b,) P(C >= x) where so many rows are ones."""
         zeros = self.n - ones
         tails = np.empty(len(x))
@@ -570,7 +574,7 @@ class _Rows:
             tails[some] = np.einsum("bi,bi->b", weights, other) / total
         return tails
 
-    def likely(self, x: NDArray[np.int64], level: float) -> NDArray[np.int64]:
+    def likely(self, x: Counts, level: float) -> Counts:
         """(b,) the fewest ones that the likelihood ratio does not reject where n are likeliest.
 
         Where the estimate lies above 1 they are: the count is then beyond the mode of n - 1 coins.
@@ -581,13 +585,13 @@ class _Rows:
         least = (x - self.n * self.p) ** 2 / (self.n * self.p * (1 - self.p))
         guess = (self._score(x, least + z2, 0.0).low * self.n).astype(np.int64)
 
-        def room(which: NDArray[np.intp], ones: NDArray[np.int64]) -> Floats:
+        def room(which: Indices, ones: Counts) -> Floats:
             return np.asarray(limit[which] - self.take(which)._deviance(x[which], ones))
 
         slope = 2 * np.sqrt(least + z2) * self._scores_per_row(guess)
         return first_positive_each(room, np.full_like(self.n, -1), self.n, guess, slope=slope)
 
-    def _deviance(self, x: NDArray[np.int64], ones: NDArray[np.int64]) -> Floats:
+    def _deviance(self, x: Counts, ones: Counts) -> Floats:
         """(b,) -2 log P(C = x); above `EXACT_ROWS` of the normal distribution, no constant."""
         p = self.p
         q = self.q
@@ -604,9 +608,7 @@ class _Rows:
             deviances[exact] = rows._exact_deviance(x[exact], ones[exact], zeros[exact])
         return deviances
 
-    def _exact_deviance(
-        self, x: NDArray[np.int64], ones: NDArray[np.int64], zeros: NDArray[np.int64]
-    ) -> Floats:
+    def _exact_deviance(self, x: Counts, ones: Counts, zeros: Counts) -> Floats:
         """(b,) -2 log P(C = x).
 
         The terms "i of the ones count" around the largest, where the next is not larger, also
@@ -645,7 +647,7 @@ _BATCH_TERMS = 1 << 14
 """Terms of several problems that are computed at once, which stay in cache."""
 
 
-def _alike(widths: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
+def _alike(widths: Counts) -> Iterator[Indices]:
     """The places of problems in batches of similar widths, each of at most `_BATCH_TERMS` terms."""
     order = np.argsort(widths, kind="stable")
     start = 0
@@ -661,12 +663,12 @@ def _alike(widths: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
         start += size
 
 
-def _reach(size: NDArray[np.int64], rate: Floats) -> NDArray[np.int64]:
+def _reach(size: Counts, rate: Floats) -> Counts:
     """(b,) the distance from the mean beyond which Bin(size, rate) has 1e-20 (Bernstein)."""
     return (10 * np.sqrt(size * rate * (1 - rate)) + 32).astype(np.int64) + 1
 
 
-def _likely_counts_each(size: NDArray[np.int64], rate: Floats) -> tuple[NDArray[np.int64], Floats]:
+def _likely_counts_each(size: Counts, rate: Floats) -> tuple[Counts, Floats]:
     """(b,) first counts, and (b, w) probabilities from there on, up to a factor for each problem.
 
     From the ratios of neighbours, whose products have less error than differences of
@@ -701,7 +703,7 @@ def likely_counts(size: int, rate: float) -> tuple[int, Floats]:
     return int(first[0]), weights[0] / weights[0].sum()
 
 
-def _log_binomial(x: Floats, size: NDArray[np.int64], rate: Floats) -> Floats:
+def _log_binomial(x: Floats, size: Counts, rate: Floats) -> Floats:
     """The logarithm of P(X = x) for X ~ Bin(size, rate)."""
     choices = -np.log1p(size) - scipy.special.betaln(size - x + 1, x + 1)
     logs = scipy.special.xlogy(x, rate) + scipy.special.xlog1py(size - x, -rate)

@@ -22,8 +22,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats._typing import Floats
-from rrstats.inference.optimize import last_accepted, root_excess
+from rrstats._typing import Array, Floats, Indices
+from rrstats.inference.optimize import ValuesAndSlopes, last_accepted, root_excess
 
 _NO_VARIANCE = 1e-10
 """An eigenvalue of a covariance below so much of the largest is rounding error."""
@@ -257,7 +257,7 @@ def raise_covariance(covariance: Floats, least: Floats) -> Floats:
     return np.asarray(covariance + (lifted * np.maximum(1 - ratios, 0.0)) @ lifted.T)
 
 
-def project_to_simplex(proportions: NDArray[Any]) -> Floats:
+def project_to_simplex(proportions: Array) -> Floats:
     """The nearest numbers that are at least 0 and sum to 1 (Euclidean, along the last axis).
 
     >>> project_to_simplex(np.array([0.5, 0.3, 0.25, 0.1, -0.05, -0.1]))
@@ -382,7 +382,7 @@ def _interval(
         near = np.clip(best[out], 0, 1)[:, None]
         limits[out] += _deviance(top[out] - near * bottom[out], counts[out], member)[0]
 
-    def excess(which: NDArray[np.intp], ratio: Floats) -> tuple[Floats, Floats]:
+    def excess(which: Indices, ratio: Floats) -> ValuesAndSlopes:
         which = which % len(top)
         below = bottom[which]
         values = top[which] - ratio[:, None] * below
@@ -436,7 +436,7 @@ def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, F
         start = np.where(seen, np.minimum(start, last / 2), last)
     shift = np.zeros_like(least)
 
-    def excess(which: NDArray[np.intp], multiplier: Floats) -> tuple[Floats, Floats]:
+    def excess(which: Indices, multiplier: Floats) -> ValuesAndSlopes:
         mean_sum, fall, shift[which] = _tilted_means(
             multiplier, values[which], counts[which], least=least[which], member=member
         )

@@ -20,9 +20,8 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from rrstats._typing import Counts, Floats
+from rrstats._typing import Counts, Floats, Indices
 from rrstats.inference.optimize import first_accepted
 
 _Tails = tuple[float, float]
@@ -106,7 +105,7 @@ class DealtBlocks:
         return self.people - true_yes if on_no else true_yes
 
     @cached_property
-    def _filling(self) -> tuple[NDArray[np.intp], Floats]:
+    def _filling(self) -> tuple[Indices, Floats]:
         """(n,) blocks in the order in which people who vary add most variance, and (n + 1,) sums.
 
         Each block's variance is concave in its number, so that the sums are the largest possible.

@@ -20,11 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Indices
 from rrstats.inference.contrasts import Interval, normal_quantile
-from rrstats.inference.optimize import last_accepted
+from rrstats.inference.optimize import ValuesAndSlopes, last_accepted
 
 _MAX_SCORE = 9.5
 """Largest normal score of the quadrature; what lies beyond has a probability of 1e-21."""
@@ -50,7 +49,7 @@ class BinomialCounts(NamedTuple):
     false_positive_rate: Floats
     true_positive_rate: Floats
 
-    def take(self, which: NDArray[np.intp]) -> BinomialCounts:
+    def take(self, which: Indices) -> BinomialCounts:
         """The counts of some categories."""
         return BinomialCounts(*(values[which] for values in self))
 
@@ -82,7 +81,7 @@ class _Carried(NamedTuple):
         """The distributions of the values times -1."""
         return _Carried(self.b, self.a, 1 - self.q, self.gap)
 
-    def take(self, which: NDArray[np.intp]) -> _Carried:
+    def take(self, which: Indices) -> _Carried:
         """The distributions of some problems."""
         return _Carried(*(values[which] for values in self))
 
@@ -215,7 +214,7 @@ def lower_end(first: BinomialCounts, second: BinomialCounts, tail: float) -> Flo
     b = _confidence(second, upper=True)
     quantile = normal_quantile(1 - 2 * tail)
 
-    def excess(which: NDArray[np.intp], shift: Floats) -> tuple[Floats, Floats]:
+    def excess(which: Indices, shift: Floats) -> ValuesAndSlopes:
         probability, slope = _tails(a.take(which), b.take(which), shift)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             score = scipy.special.ndtri(probability)

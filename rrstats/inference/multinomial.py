@@ -29,16 +29,15 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from math import comb, prod
-from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentValueError, ConvergenceWarning, warn
 from rrstats.inference.contrasts import Interval, normal_quantile
-from rrstats.inference.optimize import last_accepted, root_excess
+from rrstats.inference.optimize import ValuesAndSlopes, last_accepted, root_excess
 
 
 @dataclass(frozen=True)
@@ -387,7 +386,7 @@ def profile_ends(matrix: Floats, counts: Floats, parts: Booleans, level: float) 
     best = np.array([most_likely(matrix, row) for row in counts])
     limit = normal_quantile(level) ** 2
 
-    def highest(which: NDArray[np.intp]) -> Floats:
+    def highest(which: Indices) -> Floats:
         # The lowest sum of some classes leaves the others their highest.
         in_sum = np.where(which[:, None] < b, parts[which % b], ~parts[which % b])
         reported = counts[which % len(counts)]
@@ -395,7 +394,7 @@ def profile_ends(matrix: Floats, counts: Floats, parts: Booleans, level: float) 
         outside = np.asarray(in_sum.any(axis=1), dtype=np.float64)
         inside = np.clip((in_sum * likeliest).sum(axis=1), in_sum.all(axis=1), outside)
 
-        def excess(rows: NDArray[np.intp], total: Floats) -> tuple[Floats, Floats]:
+        def excess(rows: Indices, total: Floats) -> ValuesAndSlopes:
             value, slope = _deviance(
                 matrix, reported[rows], likeliest[rows], in_sum=in_sum[rows], total=total
             )
@@ -413,7 +412,7 @@ def profile_ends(matrix: Floats, counts: Floats, parts: Booleans, level: float) 
 # -- tables of several columns -------------------------------------------------------------
 
 
-def contract(counts: NDArray[Any], tables: Iterable[Floats]) -> Floats:
+def contract(counts: Array, tables: Iterable[Floats]) -> Floats:
     """Counts of several axes, times a table for each axis; never their Kronecker product.
 
     counts : (f1, ..., fd).  tables : (fj, ...) each.  Returns the axes of the tables in order.
@@ -424,7 +423,7 @@ def contract(counts: NDArray[Any], tables: Iterable[Floats]) -> Floats:
     return contracted
 
 
-def most_likely_table(matrices: Sequence[Floats], counts: NDArray[Any]) -> Floats:
+def most_likely_table(matrices: Sequence[Floats], counts: Array) -> Floats:
     """(c1, ..., cd) joint proportions of the classes that make a table of reports likeliest.
 
     matrices : (mj, cj) of each column.  counts : (m1, ..., md).
@@ -495,7 +494,7 @@ def log_likelihood(
     matrix: ArrayLike,
     counts: ArrayLike,
     proportions: ArrayLike,
-    samples: NDArray[np.intp] | None = None,
+    samples: Indices | None = None,
 ) -> float:
     """The log-probability of the counts when the classes have these proportions.
 
@@ -530,9 +529,7 @@ def log_likelihood(
     return log_probability(rates, counts, samples)
 
 
-def log_probability(
-    rates: Floats, counts: ArrayLike, samples: NDArray[np.intp] | None = None
-) -> float:
+def log_probability(rates: Floats, counts: ArrayLike, samples: Indices | None = None) -> float:
     """The log-probability of the counts of cells with these rates; as for `log_likelihood`."""
     counts = np.asarray(counts, dtype=np.float64)
     if (rates < -1e-12).any() or (rates[counts > 0] <= 0).any():
@@ -543,9 +540,7 @@ def log_probability(
     return float(value)
 
 
-def is_misfit(
-    matrix: Floats, counts: NDArray[Any], sizes: Floats, *, false_alarm: float = 1e-9
-) -> bool:
+def is_misfit(matrix: Floats, counts: Array, sizes: Floats, *, false_alarm: float = 1e-9) -> bool:
     """True where no proportions explain the reports; ``false_alarm`` bounds it for right ones.
 
     sizes : (m,) of each cell's sample.  The likelihood ratio of what was seen against the best

@@ -20,12 +20,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Counts, Floats, Indices
 
 Derivatives = tuple[float, Floats, Floats]
 """Value, gradient and Hessian of a function at some parameters."""
+
+ValuesAndSlopes = tuple[Floats, Floats]
+"""Values and derivatives of functions of one number, one an entry."""
 
 
 @dataclass(frozen=True)
@@ -293,13 +295,13 @@ def first_accepted(accept: Callable[[int], bool], below: int, at_most: int, gues
 
 
 def first_positive_each(
-    value: Callable[[NDArray[np.intp], NDArray[np.int64]], Floats],
-    below: NDArray[np.int64],
-    at_most: NDArray[np.int64],
-    guess: NDArray[np.int64],
+    value: Callable[[Indices, Counts], Floats],
+    below: Counts,
+    at_most: Counts,
+    guess: Counts,
     *,
     slope: Floats,
-) -> NDArray[np.int64]:
+) -> Counts:
     """The smallest integers above ``below`` at which several rising functions are positive.
 
     Parameters
@@ -354,7 +356,7 @@ def first_positive_each(
 
 
 def last_accepted(
-    excess: Callable[[NDArray[np.intp], Floats], tuple[Floats, Floats]],
+    excess: Callable[[Indices, Floats], ValuesAndSlopes],
     inside: Floats,
     outside: Floats,
     start: Floats | None = None,
@@ -415,7 +417,7 @@ def last_accepted(
     return np.where(missed <= close, r, low)
 
 
-def root_excess(value: Floats, slope: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
+def root_excess(value: Floats, slope: Floats, limit: float | Floats) -> ValuesAndSlopes:
     """Distance from the root of a limit to that of a deviance, which is nearly linear."""
     root = np.sqrt(value)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, quote_list
 from rrstats._names import checked_keywords
+from rrstats._typing import Array, Counts, JsonObject, Labels
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.data.codecs import codec_of
@@ -68,7 +68,7 @@ class Mechanism(ABC):
     """
 
     domain: Categories
-    groups: tuple[Hashable, ...] | None = None
+    groups: Labels | None = None
 
     is_number = False
     """True if reports are numbers, whose plain mean is unbiased."""
@@ -89,7 +89,7 @@ class Mechanism(ABC):
         return self.domain
 
     @property
-    def categories(self) -> tuple[Hashable, ...]:
+    def categories(self) -> Labels:
         """The categories to estimate, in their order; for a codebook its value labels."""
         return self.domain.labels
 
@@ -130,7 +130,7 @@ class Mechanism(ABC):
         """The mechanism of each sample, in the order of ``groups``; itself if there is one."""
         return (self,)
 
-    def join(self, codes: NDArray[Any], samples: NDArray[Any] | None) -> NDArray[Any]:
+    def join(self, codes: Array, samples: Array | None) -> Array:
         """Codes of true answers as `randomize` takes them; with several samples, theirs too.
 
         Parameters
@@ -147,7 +147,7 @@ class Mechanism(ABC):
         return codes
 
     @abstractmethod
-    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+    def randomize(self, codes: Array, source: Source, block: int = 0) -> Array:
         """Randomize one block of true codes into reports.
 
         Parameters
@@ -166,7 +166,7 @@ class Mechanism(ABC):
             One coded report for each row.
         """
 
-    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def count(self, reports: Array) -> Counts:
         """Count the coded reports in each of the m cells.
 
         Parameters
@@ -181,19 +181,19 @@ class Mechanism(ABC):
         return _count_codes(reports, multinomial(self.channel).m)
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """The numeric parameters by name, as in the JSON and in the call."""
         numbers = int | float | Fraction
         return {name: x for name, x in self._arguments.items() if isinstance(x, numbers)}
 
     @property
-    def _arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> JsonObject:
         """The arguments by name, as in the JSON."""
         kind: Any = type(self)
         names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
         return {"categories": self.domain} | {n: vars(self)[n] for n in names if n != "domain"}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the mechanism as plain JSON, which `mechanisms.from_dict` reads.
 
         Returns
@@ -310,7 +310,7 @@ def mechanism_of(value: object) -> Mechanism:
     return cast(Mechanism, mechanism)
 
 
-def check_codes(codes: NDArray[Any], domain: Categories) -> None:
+def check_codes(codes: Array, domain: Categories) -> None:
     """Raise unless codes have the domain's dtype; their values are never inspected."""
     if codes.dtype != domain.dtype:
         raise ArgumentTypeError(f"codes must be {domain.dtype}, found {codes.dtype}")
@@ -330,7 +330,7 @@ def warn_if_uninformative(channel: Channel) -> None:
         warn(f"this design carries no information by itself: {error}", LowPrecisionWarning)
 
 
-def _count_codes(codes: NDArray[Any], k: int) -> NDArray[np.int64]:
+def _count_codes(codes: Array, k: int) -> Counts:
     """Counts of each of 0 .. k-1; shape (k,).  Works in parts to avoid a 64-bit copy."""
     counts = np.zeros(k, dtype=np.int64)
     for start in range(0, len(codes), _PART_ROWS):
@@ -415,7 +415,7 @@ class Chain(Mechanism):
         return self.second.report_space
 
     @property
-    def categories(self) -> tuple[Hashable, ...]:
+    def categories(self) -> Labels:
         """The categories that the first mechanism estimates."""
         return self.first.categories
 
@@ -424,7 +424,7 @@ class Chain(Mechanism):
         """The product of both channels."""
         return chained(multinomial(self.first.channel), multinomial(self.second.channel))
 
-    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+    def randomize(self, codes: Array, source: Source, block: int = 0) -> Array:
         """Randomize one block of true codes; each round has its own words.
 
         Parameters
@@ -443,5 +443,5 @@ class Chain(Mechanism):
         return codes
 
     @property
-    def _arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> JsonObject:
         return {"first": self.first, "second": self.second}

@@ -24,10 +24,10 @@ from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rrstats._checks import check_instance, check_one_of
-from rrstats._typing import Floats
+from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 
 Number = float | Fraction
@@ -75,7 +75,7 @@ class Channel(Protocol):
         """(classes,) the category of each latent class; 0 .. k-1 if classes are categories."""
 
     @property
-    def samples(self) -> NDArray[np.intp]:
+    def samples(self) -> Indices:
         """(m,) the sample of each cell; all 0 if there is one sample."""
 
     @property
@@ -99,10 +99,10 @@ class Channel(Protocol):
     def covariance(self, proportions: ArrayLike, target: str) -> Floats:
         """(..., k, k) covariance of one debiased report at true proportions of the classes."""
 
-    def scores(self, reports: NDArray[Any]) -> Floats:
+    def scores(self, reports: Array) -> Floats:
         """(n, k) unbiased values: their mean is the estimate of the proportions."""
 
-    def likelihood(self, reports: NDArray[Any]) -> Floats:
+    def likelihood(self, reports: Array) -> Floats:
         """(n, classes) P(report | truth), each row up to a factor."""
 
 
@@ -158,7 +158,7 @@ class SupportChannel:
         return self.k
 
     @cached_property
-    def samples(self) -> NDArray[np.intp]:
+    def samples(self) -> Indices:
         """(k,) zeros: all cells belong to one sample."""
         return np.zeros(self.k, dtype=np.intp)
 
@@ -271,11 +271,11 @@ class SupportChannel:
         rates = np.clip(q + theta * self.gap, 0.0, 1.0)
         return np.asarray(rates * (1 - rates) / self.gap**2)
 
-    def scores(self, reports: NDArray[Any]) -> Floats:
+    def scores(self, reports: Array) -> Floats:
         """(n, k) unbiased values: (supported - q) / (p - q); eq. 2 of Wang et al."""
         return self.solve(self._supported(reports))
 
-    def likelihood(self, reports: NDArray[Any]) -> Floats:
+    def likelihood(self, reports: Array) -> Floats:
         """(n, k) P(report | truth), up to a factor for each report."""
         supported = self._supported(reports)
         likelier = supported if self.likelihood_ratio > 1 else ~supported
@@ -283,7 +283,7 @@ class SupportChannel:
         likelihood[~likelier.any(axis=1)] = 1.0  # all are equal; avoids a tiny common factor
         return likelihood
 
-    def _supported(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def _supported(self, reports: Array) -> Booleans:
         if reports.ndim == 2:
             return np.asarray(reports, dtype=bool)
         return np.asarray(reports[:, None] == np.arange(self.k))

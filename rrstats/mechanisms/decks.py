@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._typing import Counts
 from rrstats.errors import ArgumentValueError
@@ -57,7 +56,7 @@ class Deck:
         """Direct answers whose variance in a population is that of one card of a full deck."""
         return float((self.truth - self.opposite) ** 2 / (self.truth + self.opposite))
 
-    def cards(self, sizes: Counts) -> NDArray[np.int64]:
+    def cards(self, sizes: Counts) -> Counts:
         """(4, blocks) cards of each kind in decks of these sizes; raises if they are not whole."""
         for size in np.unique(sizes).tolist():
             if any((share * size).denominator > 1 for share in self.shares):

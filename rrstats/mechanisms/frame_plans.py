@@ -19,11 +19,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_instance,
@@ -35,6 +34,7 @@ from rrstats._checks import (
 )
 from rrstats._display import Block, as_fragment, as_text, chance, label
 from rrstats._names import checked_keywords
+from rrstats._typing import ColumnNames, Floats, JsonObject, Labels
 from rrstats.data.categories import (
     Categories,
     categories_from_json,
@@ -47,7 +47,7 @@ from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import report_variance
 from rrstats.mechanisms.epsilon import round_up
-from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.krr import KRR, MechanismLike
 from rrstats.mechanisms.matrix_channel import StackedChannel
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.plan_tables import plan_table
@@ -313,7 +313,7 @@ class FramePlan(PlanParts):
         variance = self._variance_of(names, proportion)
         return math.ceil(variance * (normal_quantile(check_level(level)) / half_width) ** 2)
 
-    def _variance_of(self, names: tuple[Hashable, ...], proportion: float) -> float:
+    def _variance_of(self, names: Labels, proportion: float) -> float:
         """The variance of what a question asks times the number of all rows."""
         proportion = check_number(proportion, "proportion", 0.0, 1.0)
         if len(names) not in (1, 2) or not self.asked_fraction(*names) > 0:
@@ -323,7 +323,7 @@ class FramePlan(PlanParts):
             )
         return self.question(names, proportion).variance(np.array(self.chances))
 
-    def question(self, names: tuple[Hashable, ...], proportion: float = 0.2) -> PlanQuestion:
+    def question(self, names: Labels, proportion: float = 0.2) -> PlanQuestion:
         """The samples that one column or one pair is estimated from, for any chances of the parts.
 
         Parameters
@@ -378,7 +378,7 @@ class FramePlan(PlanParts):
         """The plan as the records of its columns hold it, each with its own categories."""
         return PlanParts(self.asked, self.epsilon, self.parts, self.chances)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the plan as plain JSON, which `from_dict` reads.
 
         Returns
@@ -486,7 +486,14 @@ class FramePlan(PlanParts):
         return as_fragment(self._blocks)
 
 
-def _check_parts(parts: Sequence[tuple[Hashable, ...]], names: Sequence[Hashable]) -> None:
+MechanismOrPlan: TypeAlias = MechanismLike | FramePlan
+"""What made the reports of a column, or of a whole frame."""
+
+PlanLike: TypeAlias = ColumnNames | Mapping[Any, MechanismLike] | FramePlan
+"""The columns to privatize: their names, their mechanisms by name, or a plan that has both."""
+
+
+def _check_parts(parts: Sequence[Labels], names: Sequence[Hashable]) -> None:
     """Raise unless the parts are columns or pairs, with every column and distinct labels."""
     private = [name for part in parts for name in part]
     labels = {unicodedata.normalize("NFC", part_label(part)) for part in parts}
@@ -547,12 +554,12 @@ class PlanQuestion(NamedTuple):
     channel : of the samples, pooled; None for one sample, with ``report_variance``.
     """
 
-    members: NDArray[np.float64]
-    proportions: NDArray[np.float64]
+    members: Floats
+    proportions: Floats
     channel: StackedChannel | None
     report_variance: float
 
-    def variance(self, chances: NDArray[np.float64]) -> float:
+    def variance(self, chances: Floats) -> float:
         """The variance of the estimate times the number of all rows.
 
         chances : (parts,) which need not sum to 1.
@@ -569,7 +576,7 @@ def _variance(mechanism: Mechanism, proportion: float) -> float:
     return float(report_variance(mechanism.channel, proportions, "population")[0])
 
 
-def _proportions(k: int, proportion: float) -> NDArray[np.float64]:
+def _proportions(k: int, proportion: float) -> Floats:
     """(k,) the proportion of the first category; the others are equally common."""
     proportions = np.full(k, (1 - proportion) / (k - 1))
     proportions[0] = proportion

@@ -20,11 +20,10 @@ from numbers import Number
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, check_prob
 from rrstats._names import checked_keywords
-from rrstats._typing import CategoriesLike, Floats
+from rrstats._typing import Array, CategoriesLike, Floats, Indices
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_labels, column_of, numbers
 from rrstats.errors import (
@@ -129,8 +128,8 @@ class KRR(Mechanism):
         return KRRChannel.of(self.k, Fraction(self.prob))
 
     def randomize(
-        self, codes: NDArray[Any], source: Source, block: int = 0, probs: Floats | None = None
-    ) -> NDArray[Any]:
+        self, codes: Array, source: Source, block: int = 0, probs: Floats | None = None
+    ) -> Array:
         """Randomize one block of true codes (each below k) into new codes of the same type.
 
         Parameters
@@ -299,13 +298,13 @@ class RowRates:
             rates = np.maximum((1 - 2.0**-49) / (1 + lies), near_one)
         return cls(base, np.minimum(rates, base.prob), columns or {})
 
-    def gaps(self, rows: slice | NDArray[np.intp] = slice(None)) -> Floats:
+    def gaps(self, rows: slice | Indices = slice(None)) -> Floats:
         """(rows,) prob less that of each other category; 0 at 1/k, whatever rounding leaves."""
         prob = self.probs[rows]
         gaps = prob - (1 - prob) / (self.base.k - 1)
         return np.where(gaps > NO_INFORMATION, gaps, 0.0)
 
-    def scores(self, codes: NDArray[Any], part: slice) -> Floats:
+    def scores(self, codes: Array, part: slice) -> Floats:
         """(rows, k) unbiased values of some rows, (1[report] - q) / (p - q); infinite at p = 1/k.
 
         codes : (rows,) of reports; those outside the categories are meaningless.
@@ -315,7 +314,7 @@ class RowRates:
         with np.errstate(divide="ignore"):
             return np.asarray(((codes[:, None] == np.arange(k)) - other) / self.gaps(part)[:, None])
 
-    def likelihood(self, codes: NDArray[Any], part: slice) -> Floats:
+    def likelihood(self, codes: Array, part: slice) -> Floats:
         """(rows, k) P(report | truth) of some rows: p of the report itself, q of the others.
 
         codes : as for `scores`.
@@ -324,9 +323,7 @@ class RowRates:
         prob = self.probs[part, None]
         return np.where(codes[:, None] == np.arange(k), prob, (1 - prob) / (k - 1))
 
-    def check_informative(
-        self, used: slice | NDArray[np.intp] = slice(None), *, every: bool
-    ) -> None:
+    def check_informative(self, used: slice | Indices = slice(None), *, every: bool) -> None:
         """Raise NotIdentifiableError if no report, or if not every one, carries information.
 
         used : which rows must.

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Array, Floats, Indices
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import (
     BinomialRates,
@@ -85,7 +85,7 @@ class MatrixForm:
         return len(self.matrix)
 
     @cached_property
-    def samples(self) -> NDArray[np.intp]:
+    def samples(self) -> Indices:
         """(m,) all cells belong to one sample."""
         return np.zeros(self.m, dtype=np.intp)
 
@@ -148,11 +148,11 @@ class MatrixForm:
         rates = np.asarray(proportions, dtype=np.float64) @ self.matrix.T
         return score_covariance(self.left_inverse.T, rates, target)
 
-    def scores(self, reports: NDArray[Any]) -> Floats:
+    def scores(self, reports: Array) -> Floats:
         """(n, k) unbiased values: for each report its column of the left inverse."""
         return np.asarray(self.left_inverse.T[reports])
 
-    def likelihood(self, reports: NDArray[Any]) -> Floats:
+    def likelihood(self, reports: Array) -> Floats:
         """(n, classes) P(report | truth)."""
         return np.asarray(self.matrix[reports])
 
@@ -361,7 +361,7 @@ class StackedChannel(MatrixForm):
         return tuple(np.cumsum([0, *(part.m for part in self.parts)]).tolist())
 
     @cached_property
-    def samples(self) -> NDArray[np.intp]:
+    def samples(self) -> Indices:
         """(m,) the sample of each cell."""
         return np.repeat(np.arange(len(self.parts)), [part.m for part in self.parts])
 
@@ -477,7 +477,7 @@ class StackedChannel(MatrixForm):
         weights = self._weights(fractions[self.samples])
         return covariance_within(weights, rates, self.samples, fractions)
 
-    def scores(self, reports: NDArray[Any]) -> Floats:
+    def scores(self, reports: Array) -> Floats:
         """(n, k) unbiased values of coded reports, if every sample identifies the categories."""
         if not self.has_scores:
             raise ArgumentValueError(
@@ -487,9 +487,7 @@ class StackedChannel(MatrixForm):
         return np.asarray(self._separate_inverses.T[reports])
 
 
-def covariance_within(
-    weights: Floats, rates: Floats, samples: NDArray[np.intp], sizes: Floats
-) -> Floats:
+def covariance_within(weights: Floats, rates: Floats, samples: Indices, sizes: Floats) -> Floats:
     """(..., k, k) covariance of ``weights @ rates`` with multinomial samples.
 
     weights : (k, m).  rates : (..., m) within each sample.  sizes : (samples,).

@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_rows, quote, quote_list
 from rrstats._names import checked_keywords
-from rrstats._typing import CategoriesLike
+from rrstats._typing import Array, CategoriesLike, JsonObject, Labels
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
@@ -129,7 +128,7 @@ class MatrixDesign(Mechanism):
         warn_if_uninformative(self.channel)
 
     @property
-    def categories(self) -> tuple[Hashable, ...]:
+    def categories(self) -> Labels:
         """The categories to estimate, in their order; latent classes are merged into them."""
         return self.shown.labels
 
@@ -154,7 +153,7 @@ class MatrixDesign(Mechanism):
     def _sampler(self) -> TableSampler:
         return TableSampler(self.channel.entries, self.report_space.dtype)
 
-    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+    def randomize(self, codes: Array, source: Source, block: int = 0) -> Array:
         """Randomize one block of true codes into codes of the reports' type.
 
         Parameters
@@ -193,9 +192,9 @@ class MatrixDesign(Mechanism):
         )
 
     @property
-    def _arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> JsonObject:
         """The arguments that differ from their defaults."""
-        arguments: dict[str, Any] = {"categories": self.domain, "matrix": self.matrix}
+        arguments: JsonObject = {"categories": self.domain, "matrix": self.matrix}
         if self.reports != _report_space(self.domain, len(self.matrix), None):
             arguments["reports"] = self.reports
         if self.shown != self.domain:

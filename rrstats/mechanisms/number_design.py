@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_epsilon,
@@ -28,7 +27,7 @@ from rrstats._checks import (
     check_whole_number,
 )
 from rrstats._names import checked_keywords
-from rrstats._typing import Floats, NumbersByCategory
+from rrstats._typing import Array, Floats, JsonObject, NumbersByCategory
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.data.number_spaces import NumberGrid, NumberValues
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -163,7 +162,7 @@ class NumberDesign(Mechanism):
     def _sampler(self) -> TableSampler:
         return TableSampler(self.channel.entries, self.report_space.dtype)
 
-    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+    def randomize(self, codes: Array, source: Source, block: int = 0) -> Array:
         """Round and randomize one block of true codes; each step has its own words.
 
         Parameters
@@ -185,7 +184,7 @@ class NumberDesign(Mechanism):
         return self._sampler.draw(points, source, block)
 
     @property
-    def _arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> JsonObject:
         """The arguments by name; the grid as categories."""
         points = Categories(self.domain.categories)
         return {"categories": points, "matrix": self.matrix, "values": self.values}

@@ -36,10 +36,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_number, check_one_of, check_proportions
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Array, Booleans, Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.channel import normalized, numbers
@@ -346,7 +345,7 @@ def _merged(matrix: Floats) -> Floats:
     return np.asarray(merged / merged.sum(axis=0))
 
 
-def _thresholds(scores: Floats, ratio: Fraction | float, evenness: float) -> NDArray[Any]:
+def _thresholds(scores: Floats, ratio: Fraction | float, evenness: float) -> Array:
     """Warner's coin for "at or above this score", for a random one of k - 1 thresholds.
 
     Thresholds are drawn by the gaps between scores, and in part evenly: scores may be equal.
@@ -407,7 +406,7 @@ def _least_favourable(matrix: Floats, scores: Floats, prior: Floats) -> Floats:
     return best
 
 
-def private_rows(matrix: NDArray[Any], ratio: Fraction) -> NDArray[Any]:
+def private_rows(matrix: Array, ratio: Fraction) -> Array:
     """A matrix mixed with the uniform one until its exact ratio is small enough."""
     if matrix.dtype != object:
         for _ in range(_SCALING_ROUNDS):
@@ -421,14 +420,14 @@ def private_rows(matrix: NDArray[Any], ratio: Fraction) -> NDArray[Any]:
     return mixed
 
 
-def _exact_ratio(matrix: NDArray[Any]) -> Fraction | float:
+def _exact_ratio(matrix: Array) -> Fraction | float:
     """The largest ratio within a row, of the stored numbers with columns that sum to 1."""
     columns = [normalized(numbers(column, "column"), "column") for column in matrix.T.tolist()]
     return MatrixChannel(tuple(zip(*columns, strict=True))).max_likelihood_ratio
 
 
 def _certified(
-    domain: Categories, matrix: NDArray[Any], ratio: Fraction, scores: Floats, *, prior: Floats
+    domain: Categories, matrix: Array, ratio: Fraction, scores: Floats, *, prior: Floats
 ) -> MatrixDesign:
     """The design of a matrix whose exact ratio is small enough."""
     certified = _ordered_design(domain, private_rows(matrix, ratio), scores, prior)
@@ -446,7 +445,7 @@ def _certified(
 
 
 def _ordered_design(
-    domain: Categories, matrix: NDArray[Any], scores: Floats, prior: Floats
+    domain: Categories, matrix: Array, scores: Floats, prior: Floats
 ) -> MatrixDesign:
     """The design of a matrix, its reports 0 .. m-1 in the order of their values."""
     floats = matrix.astype(np.float64)

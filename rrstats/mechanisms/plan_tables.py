@@ -15,9 +15,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Array, Floats, Indices, Labels
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError
 from rrstats.mechanisms.base import Mechanism
@@ -68,7 +67,7 @@ class MarginChannel(MatrixForm):
         """The ratio of the private columns: ordinary ones are public."""
         return self.krr.max_likelihood_ratio
 
-    def _table(self, truth: Any, other: Any) -> NDArray[Any]:
+    def _table(self, truth: Any, other: Any) -> Array:
         """(m, classes) P(report | class) from the two probabilities of the margin."""
         margin = np.array(self.margin_of)
         ordinary = np.array(self.ordinary_of)
@@ -97,12 +96,12 @@ class PlanTable(Mechanism):
     samples : in the order of the cells; each visible report is a cell of a margin of the table.
     """
 
-    axes: tuple[tuple[Hashable, ...], ...]
+    axes: tuple[Labels, ...]
     planned: tuple[int, ...]
     samples: tuple[TableSample, ...]
 
     @property
-    def groups(self) -> tuple[Hashable, ...]:  # type: ignore[override]  # derived, a field in the base
+    def groups(self) -> Labels:  # type: ignore[override]  # derived, a field in the base
         """The labels of the samples."""
         return tuple(", ".join(sample.parts) for sample in self.samples)
 
@@ -150,11 +149,11 @@ class PlanTable(Mechanism):
         )
         return StackedChannel(channels, tuple(range(size)), pooled=True)
 
-    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+    def randomize(self, codes: Array, source: Source, block: int = 0) -> Array:
         """Raise: a plan privatizes, and a table of some of its columns does not."""
         raise ArgumentTypeError("a table of a plan's parts randomizes nothing; privatize the plan")
 
-    def margin(self, places: Sequence[int]) -> tuple[PlanTable, NDArray[np.intp]]:
+    def margin(self, places: Sequence[int]) -> tuple[PlanTable, Indices]:
         """The table of some axes, at least one of them of the plan.
 
         Returns the table, and (m,) its report of each report of this one, -1 for those that do not
@@ -228,7 +227,7 @@ def plan_table(
     plan: PlanParts,
     mechanisms: Mapping[Hashable, Mechanism],
     names: Sequence[Hashable],
-    axes: Sequence[tuple[Hashable, ...]],
+    axes: Sequence[Labels],
 ) -> PlanTable | None:
     """The mechanism of a table from all parts of a plan that report any of its columns.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from rrstats._checks import check_instance, cut
 from rrstats._names import checked_keywords
+from rrstats._typing import JsonObject, Labels
 from rrstats.data.categories import (
     Categories,
     categories_from_json,
@@ -65,7 +66,7 @@ class PlanParts:
 
     asked: Hashable
     epsilon: float
-    parts: tuple[tuple[Hashable, ...], ...]
+    parts: tuple[Labels, ...]
     chances: tuple[float, ...]
 
     @property
@@ -81,7 +82,7 @@ class PlanParts:
         """The labels of the parts that ask all of some columns."""
         return [self.labels[place] for place in self.asking(*names)]
 
-    def in_record(self) -> dict[str, Any]:
+    def in_record(self) -> JsonObject:
         """The plan as plain JSON, which `from_record` reads."""
         (public,) = categories_to_json([self.asked])
         return {

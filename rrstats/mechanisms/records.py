@@ -24,6 +24,7 @@ import pandas as pd
 
 from rrstats._checks import check_one_of, cut
 from rrstats._names import checked_keywords
+from rrstats._typing import ArrowMetadata, JsonObject
 from rrstats.data.categories import (
     categories_digest,
     categories_from_json,
@@ -127,13 +128,13 @@ class ColumnRecord:
     """
 
     name: Hashable
-    mechanism: dict[str, Any]
+    mechanism: JsonObject
     unknown: str = "raise"
     missing: str = "unknown"
     simulated: bool = False
     keyed: bool = False
     plan: PlanParts | None = None
-    by_row: dict[str, Any] | None = None
+    by_row: JsonObject | None = None
 
     @classmethod
     def of(
@@ -146,7 +147,7 @@ class ColumnRecord:
         simulated: bool = False,
         keyed: bool = False,
         plan: PlanParts | None = None,
-        by_row: dict[str, Any] | None = None,
+        by_row: JsonObject | None = None,
     ) -> ColumnRecord:
         """The record of a column and its mechanism; long lists of categories as a fingerprint.
 
@@ -268,7 +269,7 @@ class ColumnRecord:
             return epsilon
         return max(epsilon, self.plan.epsilon)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the record as plain JSON."""
         facts = {fact.name: vars(self)[fact.name] for fact in fields(self)}
         document = facts | {"name": categories_to_json([self.name])[0]}
@@ -331,7 +332,7 @@ class ColumnRecord:
             )
 
 
-def _read_by_row(document: Any) -> dict[str, Any] | None:
+def _read_by_row(document: Any) -> JsonObject | None:
     """The column of probabilities in a record; anything else raises MetadataError."""
     if document is None:
         return None
@@ -397,7 +398,7 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
     return records
 
 
-def arrow_places(metadata: Mapping[bytes, bytes]) -> list[Mapping[Any, Any]]:
+def arrow_places(metadata: ArrowMetadata) -> list[Mapping[Any, Any]]:
     """Arrow's metadata and the copies of a frame's attrs in it: each may hold records."""
     kept = parse_object(metadata, b"pandas").get("attributes")
     attrs = parse_object(metadata, b"PANDAS_ATTRS")
@@ -421,7 +422,7 @@ def find(attrs: Mapping[Any, Any], name: Hashable) -> ColumnRecord | None:
     return next((record for record in read(attrs) if record.name == name), None)
 
 
-def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
+def write(records: Iterable[ColumnRecord]) -> JsonObject:
     """Return the document of several columns.
 
     Parameters
@@ -442,7 +443,7 @@ def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
                 plans.append(frozen(column["plan"]))
             column["plan"] = plans[plans.index(column["plan"])]
     needs_version_2 = any("plan" in column or "by_row" in column for column in columns)
-    document: dict[str, Any] = frozen({"v": 2 if needs_version_2 else 1, "columns": columns})
+    document: JsonObject = frozen({"v": 2 if needs_version_2 else 1, "columns": columns})
     return document
 
 

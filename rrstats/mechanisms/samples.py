@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_left_out
 from rrstats._names import checked_keywords
+from rrstats._typing import Array, Booleans, Indices, JsonObject, Labels
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
@@ -87,7 +87,7 @@ class Samples(Mechanism):
     array([0.708, 0.292])
     """
 
-    groups: tuple[Hashable, ...]
+    groups: Labels
     parts: tuple[Mechanism, ...]
     shown: Categories
     shows: tuple[int, ...] | None
@@ -131,7 +131,7 @@ class Samples(Mechanism):
         warn_if_uninformative(self.channel)
 
     @property
-    def categories(self) -> tuple[Hashable, ...]:
+    def categories(self) -> Labels:
         """The categories to estimate, in their order; latent classes are merged into them."""
         return self.shown.categories
 
@@ -170,7 +170,7 @@ class Samples(Mechanism):
         """The mechanisms of the samples."""
         return self.parts
 
-    def join(self, codes: NDArray[Any], samples: NDArray[Any] | None) -> NDArray[Any]:
+    def join(self, codes: Array, samples: Array | None) -> Array:
         """Combine codes of true answers with the codes of their samples, for `randomize`.
 
         Parameters
@@ -184,7 +184,7 @@ class Samples(Mechanism):
         """
         return np.asarray(np.asarray(samples).astype(np.int64) * self.domain.k + codes)
 
-    def cells(self, codes: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
+    def cells(self, codes: Array, groups: Array) -> Array:
         """Combine codes of reports with the codes of their samples, for `count`.
 
         Parameters
@@ -198,7 +198,7 @@ class Samples(Mechanism):
         """
         return np.asarray(np.asarray(self.channel.bounds)[groups] + codes)
 
-    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+    def randomize(self, codes: Array, source: Source, block: int = 0) -> Array:
         """Randomize one block of codes from `join`.
 
         Parameters
@@ -227,7 +227,7 @@ class Samples(Mechanism):
         return reports
 
     @property
-    def _arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> JsonObject:
         displayed = self.shows and [self.categories[code] for code in self.shows]
         return {"groups": self.groups, "parts": self.parts, "shows": displayed}
 
@@ -261,8 +261,8 @@ def sample_codes(
     group: Any,
     rows: int,
     *,
-    absent: Callable[[], NDArray[np.bool_]] | None = None,
-) -> NDArray[np.intp] | None:
+    absent: Callable[[], Booleans] | None = None,
+) -> Indices | None:
     """(rows,) the sample of each row; None for mechanisms without samples.
 
     group : labels of the samples, one for each row, in any container.

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from rrstats._checks import check_instance, cut, type_name
+from rrstats._typing import ArrowMetadata, JsonObject
 from rrstats.data.categories import (
     categories_from_json,
 )
@@ -72,7 +73,7 @@ def _parameters(name: str) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(_TYPES[name]).parameters
 
 
-def _arguments(name: str, document: dict[str, Any]) -> dict[str, Any]:
+def _arguments(name: str, document: JsonObject) -> JsonObject:
     """The arguments in a document; an unknown key may change the design, so it raises."""
     parameters = _parameters(name)
     arguments = {key: value for key, value in document.items() if key != "type"}
@@ -93,7 +94,7 @@ def _arguments(name: str, document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def from_dict(document: dict[str, Any]) -> Mechanism:
+def from_dict(document: JsonObject) -> Mechanism:
     """Return the mechanism that ``to_dict`` described.
 
     Parameters
@@ -150,7 +151,7 @@ def check_depth(document: Any) -> None:
     raise MetadataError(f"the rrstats document is nested too deeply, more than {MAX_LEVELS} levels")
 
 
-def walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
+def walk(description: JsonObject) -> Iterable[JsonObject]:
     """The description of a mechanism and those of all mechanisms inside it."""
     yield description
     for key, value in description.items():
@@ -160,7 +161,7 @@ def walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
                 yield from walk(part)
 
 
-def describe_difference(description: dict[str, Any], recorded: dict[str, Any]) -> str:
+def describe_difference(description: JsonObject, recorded: JsonObject) -> str:
     """The parts in which a described mechanism differs from the recorded one, in words."""
     if description.get("type") != recorded.get("type"):
         return f"{description.get('type', 'no JSON form')} instead of {recorded.get('type')}"
@@ -179,7 +180,7 @@ def describe_difference(description: dict[str, Any], recorded: dict[str, Any]) -
     return ", ".join(differences) or "other labels"
 
 
-def parse_object(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
+def parse_object(metadata: ArrowMetadata, key: bytes) -> JsonObject:
     """A JSON object in the key-value metadata of Arrow; empty if there is none."""
     try:
         parsed = json.loads(metadata.get(key, b"{}"))

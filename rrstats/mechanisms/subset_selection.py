@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_exactly_one, check_number, check_whole_number
 from rrstats._names import checked_keywords
-from rrstats._typing import CategoriesLike
+from rrstats._typing import Booleans, CategoriesLike
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError
@@ -249,7 +249,7 @@ def _taken(
     bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
     drawn = source.words(stream, block, rows, round=within, bits=bits)
     digit = _next_digits(left, to_come, bits, size, only_digits=True)[0].astype(drawn.dtype)
-    heads: NDArray[np.bool_] = drawn < digit
+    heads: Booleans = drawn < digit
     if to_come <= size:  # all remaining categories are taken; no digit expresses probability 1
         heads |= left == to_come
     tied = np.flatnonzero(drawn == digit)

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from rrstats._checks import check_probability, check_whole_number, quote, quote_list
-from rrstats._typing import CategoriesLike, NumbersByCategory, Probability
+from rrstats._typing import CategoriesLike, JsonObject, Labels, NumbersByCategory, Probability
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import warn_if_uninformative
@@ -26,7 +26,7 @@ from rrstats.mechanisms.matrix_design import labels_of
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.survey_design import SurveyDesign
 
-Labels = Sequence[Hashable] | None
+ReportLabels = Sequence[Hashable] | None
 """Labels of the reports; None means the categories, or the numbers if reports are numbers."""
 
 NumbersBySample = Mapping[Any, Any] | Sequence[Any]
@@ -84,7 +84,7 @@ class DesignBuilder:
             labels = labels_of(reports, "reports")
             if labels != self.domain:
                 self.answers = labels
-        self.parameters: dict[str, Any] = {}
+        self.parameters: JsonObject = {}
 
     # -- parameters: each is checked, recorded under its name, and returned ---------------------
 
@@ -243,7 +243,7 @@ class DesignBuilder:
         """The left inverse of a score of each report with mean 1 for yes and 0 for no."""
         return [[prob_of_answer(is_yes, score) for score in scores] for is_yes in self.is_yes]
 
-    def _report_labels(self, default: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    def _report_labels(self, default: Sequence[Hashable]) -> Labels:
         """The user's labels of the reports, or the default ones."""
         if self.answers is None:
             return tuple(default)

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from numpy.typing import NDArray
-
 from rrstats._checks import check_instance, check_one_of, quote_list
-from rrstats._typing import CategoriesLike
+from rrstats._typing import Array, CategoriesLike, JsonObject, Labels
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, call_text, is_mechanism
@@ -98,13 +96,13 @@ class SurveyDesign(MatrixDesign):
         return registered.make(categories, reports=reports, **arguments)
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """The parameters of the design by name."""
         return dict(self.numbers)
 
     @property
-    def _arguments(self) -> dict[str, Any]:
-        arguments: dict[str, Any] = {"design": self.design, "categories": self.asked}
+    def _arguments(self) -> JsonObject:
+        arguments: JsonObject = {"design": self.design, "categories": self.asked}
         if self.yes is not None:
             arguments["yes"] = self.yes
         arguments["parameters"] = self.parameters
@@ -145,7 +143,7 @@ class SurveyDesign(MatrixDesign):
         forced = [Fraction(share) for share in parameters["prob_forced"]]
         return Deck(code, size, 1 - sum(forced, Fraction(0)), yes=forced[code], no=forced[1 - code])
 
-    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+    def randomize(self, codes: Array, source: Source, block: int = 0) -> Array:
         """Randomize one block of true codes, as `MatrixDesign` does; refuse where cards are dealt.
 
         Raises
@@ -161,7 +159,7 @@ class SurveyDesign(MatrixDesign):
             )
         return super().randomize(codes, source, block)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The mechanism as plain JSON.
 
         >>> from fractions import Fraction
@@ -201,7 +199,7 @@ class NamedDesign(Protocol):
     yes: Hashable
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """The parameters of the design by name."""
 
     @property
@@ -209,13 +207,13 @@ class NamedDesign(Protocol):
         """The cards that a block shares without replacement."""
 
 
-def asked_categories(mechanism: Mechanism) -> tuple[Hashable, ...]:
+def asked_categories(mechanism: Mechanism) -> Labels:
     """The answers to the question; the categories of a design may be classes of people."""
     answers = mechanism.asked if isinstance(mechanism, NamedDesign) else mechanism.domain
     return answers.categories
 
 
-def truthful_categories(mechanism: Mechanism) -> tuple[Hashable, ...]:
+def truthful_categories(mechanism: Mechanism) -> Labels:
     """The categories that are true answers: all but classes of people who do not follow.
 
     Those who always give one report, cheaters and the inattentive are classes of some designs.

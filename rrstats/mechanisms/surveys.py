@@ -57,8 +57,8 @@ from rrstats.mechanisms.matrix_design import MatrixDesign, labels_of
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.survey_builder import (
     DesignBuilder,
-    Labels,
     NumbersBySample,
+    ReportLabels,
     exact_probability,
     groups_of_two,
     numbers_by_category,
@@ -118,7 +118,7 @@ def __dir__() -> list[str]:
 
 @survey_design("direct")
 @checked_keywords
-def direct(categories: CategoriesLike, *, reports: Labels = None) -> SurveyDesign:
+def direct(categories: CategoriesLike, *, reports: ReportLabels = None) -> SurveyDesign:
     """Direct questioning: the report is the true answer.
 
     Epsilon is infinite: there is no protection.  Use it to include a sample of direct answers
@@ -152,7 +152,7 @@ def forced_response(
     prob_truth: Probability,
     prob_forced: NumbersByCategory,
     *,
-    reports: Labels = None,
+    reports: ReportLabels = None,
     deck: int | None = None,
 ) -> SurveyDesign:
     """Forced response: a die asks for the true answer, or dictates one of the k answers.
@@ -212,7 +212,7 @@ def _forced_response_deck(
     deck: int,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Forced response by cards of a deck; the last category counts as yes."""
     sensitive = Categories(categories).categories[-1] if yes is None else yes
@@ -232,7 +232,7 @@ def _forced_response_deck(
 @survey_design("two_coin", "yes")
 @checked_keywords
 def two_coin(
-    categories: CategoriesLike, *, yes: Hashable = None, reports: Labels = None
+    categories: CategoriesLike, *, yes: Hashable = None, reports: ReportLabels = None
 ) -> SurveyDesign:
     """Two coins: after heads answer truthfully; after tails a second coin dictates yes or no.
 
@@ -269,7 +269,7 @@ def warner(
     prob_statement: Probability,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
     deck: int | None = None,
 ) -> SurveyDesign:
     """Warner's design: a card asks about the sensitive attribute, or else about its absence.
@@ -319,7 +319,7 @@ def _warner_deck(
     deck: int,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Warner's cards, dealt to a block."""
     builder = DesignBuilder("warner_deck", categories, reports, yes)
@@ -340,7 +340,7 @@ def garbling(
     *,
     into: Hashable = None,
     deck: int | None = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Garbling of a fixed number of answers of each block to yes ("hard garbling").
 
@@ -410,7 +410,7 @@ def _garbling(
     deck: int | None,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Garbling, with the names of documents."""
     builder = DesignBuilder("garbling", categories, reports, yes)
@@ -426,7 +426,7 @@ def crosswise(
     prob_unrelated: Probability,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Crosswise model: report only whether the answers to two questions are the same.
 
@@ -473,7 +473,7 @@ def triangular(
     prob_unrelated: Probability,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Triangular model: report a circle for no to both questions, otherwise a triangle.
 
@@ -520,7 +520,7 @@ def unrelated_question(
     prob_yes_unrelated: Probability,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Unrelated question: a card asks the sensitive question, or one of known proportion.
 
@@ -570,7 +570,7 @@ def mangat(
     prob_statement: Probability,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Mangat's design of 1994: people with the attribute say yes, others use Warner's cards.
 
@@ -618,7 +618,7 @@ def kuk(
     draws: int = 1,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Kuk's design: the respondent reports the number of red cards drawn from one of two stacks.
 
@@ -688,7 +688,7 @@ def crosswise_with_anchor(
     prob_unrelated_anchor: Probability,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> SurveyDesign:
     """Crosswise model with an anchor: a second pair whose sensitive answer is no for everybody.
 
@@ -776,7 +776,7 @@ def extended_crosswise(
     prob_unrelated: Probability | NumbersBySample,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
     behaviour: Hashable = None,
 ) -> Samples:
     """Extended crosswise model: two samples, which show whether people follow the instructions.
@@ -889,7 +889,7 @@ def _extended_crosswise_sample(
     always: int,
     *,
     yes: Hashable,
-    reports: Labels,
+    reports: ReportLabels,
 ) -> SurveyDesign:
     """One sample of `extended_crosswise` with people who always give the report of one code."""
     builder = DesignBuilder(
@@ -910,7 +910,7 @@ def unrelated_question_two_samples(
     prob_sensitive: NumbersBySample,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> Samples:
     """Unrelated question of unknown proportion: two samples draw from different boxes.
 
@@ -971,7 +971,7 @@ def unrelated_question_two_samples(
 
 @survey_design("unrelated_question_sample", "prob_sensitive", "yes")
 def _unrelated_question_sample(
-    categories: CategoriesLike, prob_sensitive: Probability, *, yes: Hashable, reports: Labels
+    categories: CategoriesLike, prob_sensitive: Probability, *, yes: Hashable, reports: ReportLabels
 ) -> SurveyDesign:
     """One sample of `unrelated_question_two_samples`."""
     builder = DesignBuilder(
@@ -989,7 +989,7 @@ def cheater_detection(
     prob_forced_no: NumbersBySample | None = None,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> Samples:
     """Cheater detection: forced response in which cheaters say no whatever the card asks.
 
@@ -1058,7 +1058,7 @@ def _cheater_detection_sample(
     prob_forced_no: Probability,
     *,
     yes: Hashable,
-    reports: Labels,
+    reports: ReportLabels,
 ) -> SurveyDesign:
     """One sample of `cheater_detection`."""
     builder = DesignBuilder(
@@ -1083,7 +1083,7 @@ def stochastic_lie_detector(
     prob_statement: NumbersBySample,
     *,
     yes: Hashable = None,
-    reports: Labels = None,
+    reports: ReportLabels = None,
 ) -> Samples:
     """Stochastic lie detector: `mangat` in which some people with the attribute lie and say no.
 
@@ -1132,7 +1132,7 @@ def stochastic_lie_detector(
 
 @survey_design("stochastic_lie_detector_sample", "prob_statement", "yes")
 def _stochastic_lie_detector_sample(
-    categories: CategoriesLike, prob_statement: Probability, *, yes: Hashable, reports: Labels
+    categories: CategoriesLike, prob_statement: Probability, *, yes: Hashable, reports: ReportLabels
 ) -> SurveyDesign:
     """One sample of `stochastic_lie_detector`."""
     builder = DesignBuilder(
@@ -1215,7 +1215,7 @@ def list_experiment(
 
 @survey_design("list_experiment_control", "items", "yes")
 def _list_experiment_control(
-    categories: CategoriesLike, items: Any, *, yes: Hashable, reports: Labels = None
+    categories: CategoriesLike, items: Any, *, yes: Hashable, reports: ReportLabels = None
 ) -> SurveyDesign:
     """The sample of `list_experiment` that counts the control items alone."""
     builder = DesignBuilder("list_experiment_control", categories, reports, yes, is_one_sample=True)
@@ -1224,7 +1224,7 @@ def _list_experiment_control(
 
 @survey_design("list_experiment_treatment", "items", "yes")
 def _list_experiment_treatment(
-    categories: CategoriesLike, items: Any, *, yes: Hashable, reports: Labels = None
+    categories: CategoriesLike, items: Any, *, yes: Hashable, reports: ReportLabels = None
 ) -> SurveyDesign:
     """The sample of `list_experiment` that counts the sensitive item, too."""
     builder = DesignBuilder(

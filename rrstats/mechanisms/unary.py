@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_exactly_one, check_number
 from rrstats._names import checked_keywords
-from rrstats._typing import CategoriesLike
+from rrstats._typing import Array, Booleans, CategoriesLike, Counts, JsonObject
 from rrstats.data.bitsets import Subsets, count_supports
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
@@ -61,7 +61,7 @@ class BitReports(Mechanism):
         """The reports: subsets of the categories, of any size."""
         return Subsets(self.domain)
 
-    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def count(self, reports: Array) -> Counts:
         """Count the packed reports that have each category's bit; the counts need not sum to n.
 
         Parameters
@@ -89,7 +89,7 @@ class BitReports(Mechanism):
         """
         return self.report_space.pack(bits)
 
-    def unpack(self, reports: Any) -> NDArray[np.bool_]:
+    def unpack(self, reports: Any) -> Booleans:
         """Convert reports in any container to booleans.
 
         Parameters
@@ -249,7 +249,7 @@ class UnaryEncoding(BitReports):
         q = Fraction(self.prob_other)
         return SupportChannel(self.k, p, q, p * q, q * q, _ratio(p, q))
 
-    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[np.uint8]:
+    def randomize(self, codes: Array, source: Source, block: int = 0) -> NDArray[np.uint8]:
         """Randomize one block of true codes into packed reports.
 
         Parameters
@@ -284,7 +284,7 @@ class UnaryEncoding(BitReports):
         return reports
 
     @property
-    def _arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> JsonObject:
         if self.kind == "SymmetricUnary":
             return {"categories": self.domain, "prob": self.prob_own}
         if self.kind == "OptimizedUnary":
@@ -292,7 +292,7 @@ class UnaryEncoding(BitReports):
         probs = {"prob_own": self.prob_own, "prob_other": self.prob_other}
         return {"categories": self.domain} | probs
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the mechanism as plain JSON, with the stored word for its kind."""
         return super().to_dict() | {"type": self.kind}
 
@@ -406,7 +406,7 @@ class Rappor(UnaryEncoding):
         return first | (second & codes)
 
     @property
-    def _arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> JsonObject:
         return {"categories": self.domain, "f": self.f, "p": self.p, "q": self.q}
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
 from rrstats._typing import Floats
@@ -75,7 +74,7 @@ def best_chances(plan: FramePlan, criterion: str, proportion: float = 0.2) -> li
             constraints=[simplex, below],
             options=options,
         )
-    chances: NDArray[np.float64] = np.asarray(solution.x)[:count]
+    chances: Floats = np.asarray(solution.x)[:count]
     if not np.isfinite(chances).all() or (
         _criterion(variances(chances), criterion) > _criterion(variances(start), criterion)
     ):

@@ -23,7 +23,6 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_alpha,
@@ -32,7 +31,7 @@ from rrstats._checks import (
     check_probability,
 )
 from rrstats._names import checked_options
-from rrstats._typing import Floats, NumbersByCategory
+from rrstats._typing import Array, Counts, Floats, Indices, NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.posterior import proportions_of
@@ -292,7 +291,7 @@ def detectable_difference(
             f"{farthest:g} gives, got {power:g}; use more people or a larger epsilon"
         )
 
-    def missing(_: NDArray[np.intp], proportion: Floats) -> tuple[Floats, Floats]:
+    def missing(_: Indices, proportion: Floats) -> tuple[Floats, Floats]:
         # Exact power jumps: without slopes, the steps of the search halve.
         return np.array([power - power_at(proportion.item())]), np.array([np.nan])
 
@@ -404,7 +403,7 @@ class _Test:
         """The critical value."""
         return float(-scipy.special.ndtri(self.tail))
 
-    def power(self, n: NDArray[Any]) -> Floats:
+    def power(self, n: Array) -> Floats:
         """The power at each n."""
         limit = _EXACT.max_people if self.other is None else _EXACT.max_first
         exact = (n <= limit) & (n * self.ratio <= _EXACT.max_people)
@@ -431,7 +430,7 @@ class _Test:
         real += self.question.variance(self.other) / self.ratio
         return math.sqrt(null * (1 + 1 / self.ratio)), math.sqrt(real)
 
-    def _normal(self, n: NDArray[Any]) -> Floats:
+    def _normal(self, n: Array) -> Floats:
         """The power by the normal formula, as in R's rr."""
         null, real = self._deviations()
         if null == 0:
@@ -468,7 +467,7 @@ class _Test:
 
     # -- the exact distribution
 
-    def _exact(self, n: NDArray[Any]) -> Floats:
+    def _exact(self, n: Array) -> Floats:
         """The probability of the rejection region at each n."""
         second = self.expected if self.other is None else self.other
         rate = self.question.rate(self.proportion)
@@ -482,7 +481,7 @@ class _Test:
                 power += self._upper(n, 1 - rate, 1 - other)
         return power
 
-    def _upper(self, n: NDArray[Any], rate: float, other: float) -> Floats:
+    def _upper(self, n: Array, rate: float, other: float) -> Floats:
         """The probability of the upper rejection region at each n."""
         if self.other is None:
             return np.asarray(upper_tail(_critical(n, other, self.tail), n, rate))
@@ -519,7 +518,7 @@ class _Test:
         return n
 
 
-def _critical(size: NDArray[Any], rate: float, tail: float) -> Floats:
+def _critical(size: Array, rate: float, tail: float) -> Floats:
     """The smallest count whose upper tail is at most this; size + 1 if there is none."""
     z = float(-scipy.special.ndtri(tail))
     skew = (1 - 2 * rate) * (z * z - 1) / 6  # Cornish and Fisher: mostly the exact count
@@ -537,7 +536,7 @@ def _nearly_rejected(x: Floats, n: int, m: int, z: float) -> Floats:
     """The largest second counts by the normal formula with Yates's correction; -1 if none."""
     highest = np.floor(np.minimum(m, x * (m / n))) + 1
 
-    def excess(which: NDArray[np.intp], second: NDArray[np.int64]) -> Floats:
+    def excess(which: Indices, second: Counts) -> Floats:
         pooled = (x[which] + second) / (n + m)
         error = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
         distance = x[which] / n - second / m
@@ -553,14 +552,14 @@ def _largest_rejected(x: Floats, n: int, m: int, *, near: Floats, tail: float) -
         too.
     """
 
-    def excess(which: NDArray[np.intp], second: NDArray[np.int64]) -> Floats:
+    def excess(which: Indices, second: Counts) -> Floats:
         return fisher_tail(x[which], n, second.astype(np.float64), m) - tail
 
     return _last_rejected(excess, np.full(len(x), m + 1.0), near)
 
 
 def _last_rejected(
-    excess: Callable[[NDArray[np.intp], NDArray[np.int64]], Floats], outside: Floats, guess: Floats
+    excess: Callable[[Indices, Counts], Floats], outside: Floats, guess: Floats
 ) -> Floats:
     """The last counts below ``outside`` whose p-values are not in excess; -1 if none."""
     first = first_positive_each(

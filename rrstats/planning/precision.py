@@ -19,7 +19,6 @@ from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_count,
@@ -35,14 +34,14 @@ from rrstats._checks import (
     quote,
 )
 from rrstats._names import checked_options
-from rrstats._typing import CategoriesLike, Floats
+from rrstats._typing import CategoriesLike, Floats, Indices
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.tallies.tally import Tally, UnitCounts
 from rrstats.inference import binomial
 from rrstats.inference.contrasts import normal_quantile
-from rrstats.inference.optimize import first_accepted, last_accepted
+from rrstats.inference.optimize import ValuesAndSlopes, first_accepted, last_accepted
 from rrstats.mechanisms.base import HasMechanism, Mechanism, is_mechanism
 from rrstats.mechanisms.channel import (
     check_target,
@@ -52,8 +51,8 @@ from rrstats.mechanisms.channel import (
     report_variance,
 )
 from rrstats.mechanisms.epsilon import largest_epsilon
-from rrstats.mechanisms.frame_plans import FramePlan
-from rrstats.mechanisms.krr import KRR, MechanismLike, as_mechanism
+from rrstats.mechanisms.frame_plans import FramePlan, MechanismOrPlan
+from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.survey_design import NamedDesign
 from rrstats.planning.response_rates import Fieldwork, fieldwork_of
 
@@ -354,7 +353,7 @@ class IntervalOptions(FieldworkOptions, total=False):
 def half_width(
     n: int,
     proportion: Any,
-    mechanism: MechanismLike | FramePlan | int = 2,
+    mechanism: MechanismOrPlan | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -416,7 +415,7 @@ def half_width(
 def sample_size(
     half_width: float,
     proportion: Any,
-    mechanism: MechanismLike | FramePlan | int = 2,
+    mechanism: MechanismOrPlan | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -584,7 +583,7 @@ def least_epsilon(
             "sample size"
         )
 
-    def excess(_: NDArray[np.intp], epsilon: Floats) -> tuple[Floats, Floats]:
+    def excess(_: Indices, epsilon: Floats) -> ValuesAndSlopes:
         return np.array([width(epsilon.item()) - limit]), np.array([np.nan])
 
     ends = np.array([[high], [_MIN_EPSILON], [high / 2]])

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from rrstats._checks import check_instance
 from rrstats._display import Block, Text, as_text, chance, label
 from rrstats._names import checked_keywords
+from rrstats._typing import Labels
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
@@ -230,7 +231,7 @@ def _is_python(text: str) -> bool:
     return True
 
 
-def _reports(mechanism: Mechanism) -> tuple[Hashable, ...]:
+def _reports(mechanism: Mechanism) -> Labels:
     """The reports that are possible, if each is one label."""
     reports = getattr(mechanism.report_space, "categories", ())
     if not mechanism.channel.is_multinomial:
@@ -276,7 +277,7 @@ class Procedure(NamedTuple):
     prepare: Sequence[str] = ()
     office: Sequence[str] = ()
     said: dict[Any, str] | None = None
-    labels: tuple[Hashable, ...] = ()
+    labels: Labels = ()
     title: str = ""
     protection: str = ""
 
@@ -382,7 +383,7 @@ def _counted_statements(mechanism: Mechanism) -> str:
     return text.format(statements=statements)
 
 
-def _recorded(design: NamedDesign) -> tuple[Hashable, ...]:
+def _recorded(design: NamedDesign) -> Labels:
     """The recorded answers; those of a pair are recorded like single ones."""
     return (design.answers or design.asked).categories
 
@@ -403,7 +404,7 @@ def _place_rule(
 
 
 def _table_rule(
-    lines: Sequence[str], n_draws: int, recorded: tuple[Hashable, ...], sensitive: int
+    lines: Sequence[str], n_draws: int, recorded: Labels, sensitive: int
 ) -> Callable[..., Any]:
     """The rule of a design with a table of what is said; the first line with the marks counts."""
 
@@ -422,7 +423,7 @@ def _table_rule(
 
 
 def _with_words_said(
-    procedure: Procedure, mechanism: Any, answers: tuple[Hashable, ...], sensitive: int
+    procedure: Procedure, mechanism: Any, answers: Labels, sensitive: int
 ) -> Procedure:
     """The procedure with the words that are said, where they are not the labels of the reports."""
     reports = mechanism.report_space.categories
@@ -448,7 +449,7 @@ def _entered(answers: Sequence[Hashable], recorded: Sequence[Hashable], sensitiv
     return sentence.format(**quoted, reports=list(answers))
 
 
-def _answers(design: NamedDesign, field: Mapping[str, Any], sensitive: int) -> tuple[Hashable, ...]:
+def _answers(design: NamedDesign, field: Mapping[str, Any], sensitive: int) -> Labels:
     """The words for each answer: the design's own labels, or those of the page."""
     if design.answers is not None or "labels" not in field:
         return _recorded(design)
@@ -479,7 +480,7 @@ def _chances(
 def _steps(
     mechanism: Any,
     field: Mapping[str, Any],
-    answers: tuple[Hashable, ...],
+    answers: Labels,
     *,
     sensitive: int,
     wordings: Mapping[str, str | None],

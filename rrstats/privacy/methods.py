@@ -149,7 +149,7 @@ def _design(mechanism: Mechanism) -> _DesignWords:
     if item_rates(mechanism) is not None:
         return designs["sum_of"]
     document = mechanism.to_dict()
-    return designs.get(document.get("design", document["type"]), designs["MatrixDesign"])
+    return designs.get(document.get("design") or document["type"], designs["MatrixDesign"])
 
 
 def _procedure(mechanism: Mechanism) -> str:

@@ -14,10 +14,9 @@ from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_rows, check_whole_number, quote
-from rrstats._typing import Floats
+from rrstats._typing import Array, Floats, Indices
 from rrstats.data.arrow import arrow_type
 from rrstats.data.categories import categories_to_json
 from rrstats.data.codecs import codec_of
@@ -50,9 +49,9 @@ def randomize_block(
     source: Source,
     block: int,
     *,
-    samples: NDArray[np.intp] | None = None,
+    samples: Indices | None = None,
     probs: Floats | None = None,
-) -> NDArray[Any]:
+) -> Array:
     """Randomize one block of answers, after replacing those that match no category.
 
     encoded : the encoded answers; their codes may be overwritten by the reports.
@@ -122,7 +121,7 @@ class Answers(NamedTuple):
     """Answers to privatize: their column, and the sample, the person and the prob of each."""
 
     column: Column
-    samples: NDArray[np.intp] | None
+    samples: Indices | None
     ids: list[Identity]
     probs: Floats | None = None
 
@@ -204,7 +203,7 @@ class ColumnAnswers(Unpicklable):
         """
         return self._appeared == self.mechanism.domain.k
 
-    def compare_order(self, codes: NDArray[Any]) -> None:
+    def compare_order(self, codes: Array) -> None:
         """Compare the order of the categories with that in which the next answers show them."""
         if self._appeared is not None:
             self._appeared = _appeared(codes, self._appeared, self.mechanism.domain.k)
@@ -271,7 +270,7 @@ class ColumnAnswers(Unpicklable):
             self.missing += missing
 
 
-def _appeared(codes: NDArray[Any], before: int, k: int) -> int | None:
+def _appeared(codes: Array, before: int, k: int) -> int | None:
     """The number of categories that appeared so far; None unless they do so in their order.
 
     codes : of the next answers.  before : the number until then.
@@ -416,7 +415,7 @@ class ColumnRelease(ColumnAnswers):
         encoded: Encoded,
         ids: list[Identity],
         rows: slice,
-        samples: NDArray[np.intp] | None,
+        samples: Indices | None,
     ) -> Source:
         """The words of a block: fresh ones, or for keyed reports those of persons and values."""
         if not isinstance(self._source, KeyedColumn):

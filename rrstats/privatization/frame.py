@@ -20,7 +20,6 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_distinct,
@@ -32,7 +31,7 @@ from rrstats._checks import (
     type_name,
 )
 from rrstats._names import checked_keywords
-from rrstats._typing import ColumnNames, FrameLike, RateLike
+from rrstats._typing import Array, Counts, FrameLike, RateLike
 from rrstats.data.categories import Categories
 from rrstats.data.columns import (
     aligned,
@@ -58,7 +57,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms.attrs import record_columns
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.frame_plans import FramePlan
+from rrstats.mechanisms.frame_plans import FramePlan, PlanLike
 from rrstats.mechanisms.krr import (
     MechanismLike,
     RowRates,
@@ -368,7 +367,7 @@ class SimulateOptions(TypedDict, total=False):
 @overload
 def privatize(
     values: Frame,
-    columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
+    columns: PlanLike,
     categories: MechanismLike | None = None,
     prob: RateLike | None = None,
     **options: Unpack[PrivatizeOptions],
@@ -529,7 +528,7 @@ class _DesignRequest:
         largest, and neither prob nor epsilon is left.
     """
 
-    columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan | None
+    columns: PlanLike | None
     categories: MechanismLike | None
     prob: RateLike | None
     epsilon: RateLike | None
@@ -801,7 +800,7 @@ def _fill_table(data: Any, drawn: Iterable[Drawn], facts: Mapping[Any, Any]) -> 
 @overload
 def simulate(
     values: Frame,
-    columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
+    columns: PlanLike,
     categories: MechanismLike | None = None,
     prob: RateLike | None = None,
     *,
@@ -958,7 +957,7 @@ def check(
     return check_table([*rows, *frequency_order(counts, domain), *telling], domain)
 
 
-def category_counts(codes: NDArray[Any], domain: Categories) -> NDArray[np.int64]:
+def category_counts(codes: Array, domain: Categories) -> Counts:
     """(k,) counts of true answers, for `frequency_order`; 0 where answers are numbers."""
     if not domain.order_tells:
         return np.zeros(domain.k, dtype=np.int64)
@@ -975,7 +974,7 @@ def clipped_counts(domain: Categories, cells: Any) -> list[list[Any]]:
     return [[bound, "clipped", count] for bound, count in pairs if count]
 
 
-def frequency_order(counts: NDArray[Any], domain: Categories) -> list[tuple[None, str, int]]:
+def frequency_order(counts: Array, domain: Categories) -> list[tuple[None, str, int]]:
     """The row of `check` for categories whose list has the order of their frequencies, if it has.
 
     counts : (k,) of the true answers.  People list categories so, too; hence no warning.

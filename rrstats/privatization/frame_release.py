@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_instance,
     check_one_of,
 )
+from rrstats._typing import Indices, Labels
 from rrstats.data.categories import (
     Codes,
 )
@@ -128,7 +128,7 @@ class FrameRelease(Unpicklable):
 
     def _draw(
         self, chosen: Codes, opened: Mapping[Any, Column], start: int, block: int
-    ) -> Iterator[tuple[Any, NDArray[np.intp], Codes]]:
+    ) -> Iterator[tuple[Any, Indices, Codes]]:
         """The rows of one block that each column was asked in, and codes of their reports.
 
         chosen : (rows,) the part of each row.
@@ -155,9 +155,7 @@ class FrameRelease(Unpicklable):
             domain = self.plan.categories[name]
             yield name, rows, codes[positions, rows].astype(domain.dtype, copy=False)
 
-    def _randomize(
-        self, group: _PartGroup, codes: Codes, rows: NDArray[np.intp], block: int
-    ) -> Codes:
+    def _randomize(self, group: _PartGroup, codes: Codes, rows: Indices, block: int) -> Codes:
         """The reports of rows whose parts have equal sizes, in the shape of ``codes``.
 
         codes : (columns of a part, rows) codes of the answers, k or more if unknown; overwritten.
@@ -191,8 +189,8 @@ class _PartGroup(NamedTuple):
 class _AskedRows(NamedTuple):
     """The rows of a block that a column was asked in, and its position in the part of each."""
 
-    rows: NDArray[np.intp]
-    positions: NDArray[np.intp]
+    rows: Indices
+    positions: Indices
 
 
 def _part_groups(plan: FramePlan, rng: Any) -> list[_PartGroup]:
@@ -208,7 +206,7 @@ def _part_groups(plan: FramePlan, rng: Any) -> list[_PartGroup]:
 
 
 def _asked_rows(
-    name: Hashable, parts: Sequence[tuple[Hashable, ...]], part_rows: Sequence[NDArray[np.intp]]
+    name: Hashable, parts: Sequence[Labels], part_rows: Sequence[Indices]
 ) -> _AskedRows:
     """The rows that a column was asked in, in ascending order; ``part_rows`` are those of parts."""
     asking = [index for index, part in enumerate(parts) if name in part]

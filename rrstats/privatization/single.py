@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of
 from rrstats._names import checked_keywords, missing_attribute
+from rrstats._typing import Booleans
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import open_column
@@ -189,7 +190,7 @@ class _Text(NamedTuple):
             return ""
         return shape[3]
 
-    def read(self, texts: list[Any]) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
+    def read(self, texts: list[Any]) -> tuple[NDArray[np.object_], Booleans]:
         """(n,) reports, and (n,) True where the text holds none (the report there is arbitrary)."""
         payloads = [self.payload(text) for text in texts]
         bad = np.array([not digits for digits in payloads], dtype=np.bool_)

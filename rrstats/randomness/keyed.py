@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_whole_number, cut
 from rrstats._names import checked_keywords
+from rrstats._typing import Array, FilePath
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.randomness.sources import Rows, Unpicklable, cipher_blocks, secret_bytes
 
@@ -77,7 +78,7 @@ class Key(bytes):
 
     __str__ = __repr__
 
-    def save(self, path: Path | str) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the key to a new file that only its owner may read.
 
         Keep this file apart from the data, and out of their backups.
@@ -97,7 +98,7 @@ class Key(bytes):
             file.write(self)
 
     @classmethod
-    def read(cls, path: Path | str) -> Key:
+    def read(cls, path: FilePath) -> Key:
         """Read the key in a file that `save` wrote.
 
         Parameters
@@ -277,7 +278,7 @@ class KeyedColumn(Unpicklable):
         text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hmac.new(self._key, text.encode("ascii"), hashlib.sha256).digest()
 
-    def words(self, ids: Sequence[Identity], rows: slice, values: NDArray[Any]) -> KeyedWords:
+    def words(self, ids: Sequence[Identity], rows: slice, values: Array) -> KeyedWords:
         """Return the source of words of some rows.
 
         Parameters

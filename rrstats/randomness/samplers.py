@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentTypeError
 from rrstats.randomness.sources import SMALL_CALL_ROWS, Rows, Source
 
@@ -41,9 +42,7 @@ def _split(remainder: Fraction, bits: int) -> tuple[int, Fraction]:
     return digit, scaled - digit
 
 
-def coin(
-    source: Source, stream: int, block: int, rows: int, *, prob: Fraction
-) -> NDArray[np.bool_]:
+def coin(source: Source, stream: int, block: int, rows: int, *, prob: Fraction) -> Booleans:
     """Draw independent coins.
 
     Parameters
@@ -69,7 +68,7 @@ def coin(
     bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
     digit, rest = _split(prob, bits)
     drawn = source.words(stream, block, rows, round=0, bits=bits)
-    heads: NDArray[np.bool_] = drawn < digit
+    heads: Booleans = drawn < digit
     if not rest:
         return heads
     tied = np.flatnonzero(drawn == digit)
@@ -84,7 +83,7 @@ def coin(
     return heads
 
 
-def coins(source: Source, stream: int, block: int, probs: NDArray[np.float64]) -> NDArray[np.bool_]:
+def coins(source: Source, stream: int, block: int, probs: Floats) -> Booleans:
     """Draw independent coins, each with a probability of its own.
 
     Parameters
@@ -129,8 +128,8 @@ def below(
     rows: int,
     *,
     bound: int,
-    only: NDArray[np.intp] | None = None,
-) -> NDArray[Any]:
+    only: Indices | None = None,
+) -> Array:
     """Draw independent integers, each of 0 .. bound-1 with probability exactly 1/bound.
 
     Parameters
@@ -161,7 +160,7 @@ def below(
     length = (1 << bits) // bound
     words = source.words(stream, block, rows, round=0, bits=bits)
     run = words.dtype.type(length)
-    values: NDArray[Any] = (words if only is None else words[only]) // run
+    values: Array = (words if only is None else words[only]) // run
     if length * bound == 1 << bits:
         return values
     pending = np.flatnonzero(words >= length * bound)
@@ -188,7 +187,7 @@ def _narrowest_word(bound: int) -> int:
     return 32
 
 
-def _lookup(words: NDArray[Any], digits: list[int], tying: list[int], bits: int) -> tuple[Any, Any]:
+def _lookup(words: Array, digits: list[int], tying: list[int], bits: int) -> tuple[Any, Any]:
     """The number of digits (increasing) up to each word, and the places of words in ``tying``."""
     limits = np.array(digits, dtype=np.uint64)
     if words.size < 1 << bits:
@@ -202,7 +201,7 @@ def _lookup(words: NDArray[Any], digits: list[int], tying: list[int], bits: int)
 
 def cells(
     source: Source, stream: int, block: int, rows: int, *, cuts: Sequence[Fraction]
-) -> NDArray[np.intp]:
+) -> Indices:
     """Draw independent cells of [0, 1); cell j, below cuts[j], has probability of its length.
 
     Parameters
@@ -256,7 +255,7 @@ def cells(
     return drawn
 
 
-def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[np.intp]:
+def permutation(source: Source, stream: int, block: int, rows: int) -> Indices:
     """Draw a uniformly random order of rows, each of the rows! orders equally likely.
 
     Parameters
@@ -449,14 +448,14 @@ class TableSampler:
         self.classes = len(columns)
         self.dtype = dtype
         self.cuts, self._starts = _cuts(columns)
-        self._table: NDArray[Any] | None = None
+        self._table: Array | None = None
         n_cells = len(self.cuts) + 1
         if n_cells * self.classes <= _MAX_TABLE_ENTRIES:
             numbers = np.arange(n_cells)
             reports = [np.searchsorted(start, numbers, side="right") for start in self._starts]
             self._table = np.array(reports, dtype=dtype).T.ravel()
 
-    def draw(self, codes: NDArray[Any], source: Source, block: int) -> NDArray[Any]:
+    def draw(self, codes: Array, source: Source, block: int) -> Array:
         """Draw the reports of one block of true codes.
 
         Parameters

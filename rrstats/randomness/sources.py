@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_whole_number
+from rrstats._typing import Array, Indices
 from rrstats.errors import ArgumentTypeError, EntropyError, MissingPackageError
 
 BLOCK_ROWS = 1 << 18
@@ -67,7 +68,7 @@ class Source(Protocol):
     bits: int | None
     secure: bool
 
-    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
+    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> Array:
         """Return uniform words at an address.
 
         Parameters
@@ -191,7 +192,7 @@ class FreshWords(Unpicklable):
             self._counter_encryptor = self._cipher(self._aes, self._modes.ECB()).encryptor()
             self._encryptor_lock = threading.Lock()
 
-    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
+    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> Array:
         """Return uniform words of 8, 16, 32 or 64 bits, as `Source.words`."""
         dtype = _WORD_TYPES[bits]
         count = rows if isinstance(rows, int) else len(rows)
@@ -253,16 +254,14 @@ class Substream(Unpicklable):
         Indices of the block's rows that it serves; by default all rows.
     """
 
-    def __init__(
-        self, source: Source, stage: int, served_rows: NDArray[np.intp] | None = None
-    ) -> None:
+    def __init__(self, source: Source, stage: int, served_rows: Indices | None = None) -> None:
         self._source = source
         self._offset = stage * STREAMS_PER_STAGE
         self._served_rows = served_rows
         self.bits = source.bits
         self.secure = source.secure
 
-    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
+    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> Array:
         """Return the words of ``stream`` in this stage, as `Source.words`."""
         if self._served_rows is not None:
             rows = self._served_rows if isinstance(rows, int) else self._served_rows[rows]
@@ -284,7 +283,7 @@ class SimulatedWords(Unpicklable):
     def __init__(self, entropy: int) -> None:
         self._entropy = entropy  # from the caller's generator; never shown or stored elsewhere
 
-    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
+    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> Array:
         """Return pseudo-random words of this address, as `Source.words`."""
         seed = np.random.SeedSequence(self._entropy, spawn_key=(stream, block, round))
         generator = np.random.Generator(np.random.PCG64DXSM(seed))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Labels
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.report_frames import ReportFrame
 from rrstats.regression.design_matrix import DesignMatrix, check_ordinary, covariates, from_r, sides
@@ -35,7 +35,7 @@ class BehavedOutcome(ReportedOutcome):
     """
 
     behaviours: Floats
-    names: tuple[Hashable, ...]
+    names: Labels
 
     def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
         """Terms of followers and of the others, whose reports depend on no parameter."""
@@ -102,7 +102,7 @@ class BehaviourModel:
     design : the covariates before their matrix is made.
     """
 
-    answers: tuple[Hashable, ...]
+    answers: Labels
     design: DesignMatrix
 
     def missing(self) -> dict[str, Booleans]:

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Indices, Limits
 from rrstats.errors import ArgumentValueError
 from rrstats.regression.fit_tables import Ends, logit_ends, wald_ends
 from rrstats.regression.likelihood import Fit, Likelihood
@@ -118,8 +117,8 @@ class FittedMeans:
     def of_people(
         self,
         model: Likelihood,
-        classes: NDArray[np.intp] | None = None,
-        recode: NDArray[np.intp] | None = None,
+        classes: Indices | None = None,
+        recode: Indices | None = None,
     ) -> Iterator[tuple[slice, Floats, Floats]]:
         """Blocks of (k, rows) expected outcomes and their (k, rows, size) slopes.
 
@@ -158,9 +157,7 @@ class FittedMeans:
                 )
             yield rows, value, gradient
 
-    def total(
-        self, model: Likelihood, weights: Floats, recode: NDArray[np.intp] | None = None
-    ) -> Mean:
+    def total(self, model: Likelihood, weights: Floats, recode: Indices | None = None) -> Mean:
         """Weighted sums over people; ``recode`` as for `of_people`."""
         parts = [
             (each @ weights[rows], np.einsum("knp,n->kp", slopes, weights[rows]))
@@ -188,7 +185,7 @@ class FittedMeans:
         return np.asarray(np.sqrt(moved) > _UNKNOWN_PREDICTOR * size)
 
     def predictions(
-        self, model: Likelihood, shown: list[int], classes: NDArray[np.intp] | None = None
+        self, model: Likelihood, shown: list[int], classes: Indices | None = None
     ) -> Predictions:
         """Expected outcomes of people, or their probabilities of the shown categories."""
         parts = [
@@ -317,7 +314,7 @@ def _steps(values: Floats) -> tuple[Floats, Floats]:
 
 def _link_ends(
     family: BinaryFamily | MultinomialFamily, eta: Floats, error: Floats, df: Floats, level: float
-) -> tuple[Floats, Floats]:
+) -> Limits:
     """Ends of probabilities of the event on the scale of the link."""
     low, high = wald_ends(eta, error, df, level)
     return family.probabilities(low)[1], family.probabilities(high)[1]

@@ -7,7 +7,7 @@ normal: their own, the logit, the logarithm of a ratio, or that of the link.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -16,9 +16,9 @@ import pandas as pd
 import scipy
 
 from rrstats._checks import check_level
-from rrstats._display import label, percent_range
+from rrstats._display import CellFormats, HeaderLines, label, percent_range
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Limits
 from rrstats.estimation.estimates.result import Result, formats_of
 from rrstats.inference.contrasts import student_quantile
 from rrstats.plots import PlotOptions, plot_intervals
@@ -90,7 +90,7 @@ class FitTable(Result):
     year.
     """
 
-    _formats: ClassVar[Mapping[str, Callable[[Any], str]]] = {
+    _formats: ClassVar[CellFormats] = {
         **formats_of("{:,.0f}", "people", "reports"),
         **dict.fromkeys(("prediction", "effect", "odds_ratio", "intercept"), written),
         **dict.fromkeys(("low", "high", "std_error"), written),
@@ -120,7 +120,7 @@ class FitTable(Result):
         return self.kind.capitalize()
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The number of respondents, and the model."""
         return [("people", f"{self.n:,}"), ("model", self.model)]
 
@@ -244,13 +244,13 @@ class FitTable(Result):
 # -- ends of intervals -----------------------------------------------------------------------
 
 
-def wald_ends(estimates: Floats, errors: Floats, df: Any, level: float) -> tuple[Floats, Floats]:
+def wald_ends(estimates: Floats, errors: Floats, df: Any, level: float) -> Limits:
     """Ends on the scale of the estimates, by the normal or Student's t."""
     half = student_quantile(level, df) * errors
     return estimates - half, estimates + half
 
 
-def logit_ends(estimates: Floats, errors: Floats, df: Any, level: float) -> tuple[Floats, Floats]:
+def logit_ends(estimates: Floats, errors: Floats, df: Any, level: float) -> Limits:
     """Ends of proportions on the logit scale; at 0 and 1 on the scale of proportions."""
     half = student_quantile(level, df) * errors
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -263,7 +263,7 @@ def logit_ends(estimates: Floats, errors: Floats, df: Any, level: float) -> tupl
     return low, high
 
 
-def ratio_ends(logarithms: Floats, errors: Floats, df: Any, level: float) -> tuple[Floats, Floats]:
+def ratio_ends(logarithms: Floats, errors: Floats, df: Any, level: float) -> Limits:
     """Ends of ratios from those of their logarithms."""
     low, high = wald_ends(logarithms, errors, df, level)
     return np.exp(low), np.exp(high)

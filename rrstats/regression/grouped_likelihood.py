@@ -23,9 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices
 from rrstats.inference.optimize import Derivatives, Maximum, maximize
 from rrstats.regression.outcomes import ReportedOutcome, Terms
 
@@ -95,8 +94,8 @@ class _GroupBlock(NamedTuple):
 
     rows: slice
     groups: slice
-    firsts: NDArray[np.intp]
-    codes: NDArray[np.intp]
+    firsts: Indices
+    codes: Indices
 
 
 def nodes_at(centers: Floats, scales: Floats, points: int) -> Nodes:
@@ -133,7 +132,7 @@ class GroupedLikelihood:
     outcome: ReportedOutcome
     design: Floats
     weights: Floats
-    firsts: NDArray[np.intp]
+    firsts: Indices
     offset: Floats | None
     points: int = _CLIMB.points
 
@@ -153,7 +152,7 @@ class GroupedLikelihood:
         return int(self.design.shape[1])
 
     @cached_property
-    def codes(self) -> NDArray[np.intp]:
+    def codes(self) -> Indices:
         """(rows,) the group of each row."""
         sizes = np.diff(self.firsts, append=self.rows)
         return np.repeat(np.arange(self.groups), sizes)

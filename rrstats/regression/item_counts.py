@@ -8,14 +8,13 @@ Source: Imai (2011).
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Labels
 from rrstats.regression.likelihood import Likelihood, start_of
 from rrstats.regression.links import Family
 from rrstats.regression.outcomes import Terms
@@ -61,7 +60,7 @@ class CountOutcome:
     treated: Booleans
     predictors: int = 1
     ancillary: ClassVar[int] = 0
-    categories: ClassVar[tuple[Hashable, ...]] = ()
+    categories: ClassVar[Labels] = ()
     family: ClassVar[Family | None] = None
     has_cells: ClassVar[bool] = False
 

@@ -24,10 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices
 from rrstats.errors import ArgumentValueError
 from rrstats.inference.optimize import (
     Derivatives,
@@ -452,7 +451,7 @@ class Fit:
         """(size,) coefficients where the search ended: finite, also on the way to infinity."""
         return self.back @ self.theta
 
-    def reordered(self, order: NDArray[np.intp]) -> Fit:
+    def reordered(self, order: Indices) -> Fit:
         """The fit with the user's parameters in another order; none is ancillary."""
         return replace(self, back=self.back[order], signs=self.signs[order])
 
@@ -505,7 +504,7 @@ class Fit:
         least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
         return split_information(information, least)[0]
 
-    def _informations(self, clusters: list[NDArray[np.intp]], *, expected: bool) -> Floats:
+    def _informations(self, clusters: list[Indices], *, expected: bool) -> Floats:
         """(G, size, size) information of clusters; with several classes always the observed."""
         model = self.model
         if expected and model.classes == 1 and model.outcome.has_cells:

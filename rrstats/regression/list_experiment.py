@@ -24,20 +24,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import check_bool, check_level, check_one_of, quote_list
-from rrstats._display import label, percent_range
+from rrstats._display import HeaderLines, label, percent_range
 from rrstats._names import checked_keywords
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.data.columns import column_of
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     ConvergenceWarning,
     NotIdentifiableError,
-    RRStatsWarning,
     UnknownAnswersError,
+    WarningArguments,
     warn,
 )
 from rrstats.estimation.estimates.result import Result
@@ -334,7 +333,7 @@ def _linear_covariance(
     def again(weights: Floats) -> Floats:
         return _least_squares(matrix, people.counts, weights)[0]
 
-    def information(clusters: list[NDArray[np.intp]]) -> Floats:
+    def information(clusters: list[Indices]) -> Floats:
         parts = ((matrix[rows], data.weights[rows]) for rows in clusters)
         return np.array([(part.T * weights) @ part for part, weights in parts])
 
@@ -502,7 +501,7 @@ class ListLikelihoodResult(ListResult, MaximumResult):
         return self.fit.reached[self._sensitive]
 
     @property
-    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+    def warnings(self) -> tuple[WarningArguments, ...]:
         """Texts and classes of the warnings of this fit."""
         texts = []
         if unknown := int((self.fit.signs != 0).sum()):
@@ -590,7 +589,7 @@ class DirectListEstimate(Result):
         return Interval(np.float64(self.proportion - half), np.float64(self.proportion + half))
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The category and the number of people."""
         return [("category", label(self.category)), ("n", f"{self.n:,}")]
 
@@ -777,7 +776,7 @@ def _open_direct(request: ModelRequest, direct: Any) -> tuple[ListCounts, Boolea
     return people, admits
 
 
-def _admits(answers: NDArray[Any], categories: tuple[Hashable, Hashable]) -> Booleans:
+def _admits(answers: Array, categories: tuple[Hashable, Hashable]) -> Booleans:
     """(n,) whose direct answer is the sensitive category; raises for other answers."""
     no, yes = categories
     code_of = {0: 0, 1: 1, no: 0, yes: 1}

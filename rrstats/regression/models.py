@@ -32,7 +32,7 @@ import pandas as pd
 from rrstats._checks import check_instance, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Labels
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.report_columns.report_columns import (
@@ -452,7 +452,7 @@ def _check_no_list_experiment(mechanism: Mechanism | None) -> None:
         )
 
 
-def _possible_answers(request: ModelRequest, column: ReportColumn) -> tuple[Hashable, ...]:
+def _possible_answers(request: ModelRequest, column: ReportColumn) -> Labels:
     """The categories that people may truly be of; with behaviours, some of the declared ones."""
     if request.classes is None or request.has_private or column.mechanism is None:
         return tuple(column.categories)

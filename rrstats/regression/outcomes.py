@@ -13,10 +13,9 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import quote
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Indices, Labels
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.report_columns import ReportColumn
 from rrstats.regression.links import Family
@@ -59,7 +58,7 @@ class Outcome(Protocol):
         """Number of parameters besides coefficients."""
 
     @property
-    def categories(self) -> tuple[Hashable, ...]:
+    def categories(self) -> Labels:
         """Categories that have probabilities; none of a number."""
 
     @property
@@ -95,7 +94,7 @@ class NormalOutcome:
     scale: float = 1.0
     predictors: int = 1
     ancillary: int = 1
-    categories: ClassVar[tuple[Hashable, ...]] = ()
+    categories: ClassVar[Labels] = ()
     family: ClassVar[Family | None] = None
     has_cells: ClassVar[bool] = False
 
@@ -151,11 +150,11 @@ class ReportedOutcome:
     samples : how many there are; each has as many rows of the table, one sample after another.
     """
 
-    categories: tuple[Hashable, ...]
+    categories: Labels
     table: Floats
-    cells: NDArray[np.intp] | None
-    class_of: NDArray[np.intp]
-    labels: tuple[Hashable, ...]
+    cells: Indices | None
+    class_of: Indices
+    labels: Labels
     family: Family
     samples: int = 1
 
@@ -190,12 +189,12 @@ class ReportedOutcome:
         return np.asarray(self.class_of == np.arange(self.k)[:, None], dtype=np.float64)
 
     @cached_property
-    def last(self) -> NDArray[np.intp]:
+    def last(self) -> Indices:
         """(k,) the last class of each category."""
         return np.asarray(len(self.class_of) - 1 - np.argmax(self.shown[:, ::-1], axis=1))
 
     @cached_property
-    def free(self) -> NDArray[np.intp]:
+    def free(self) -> Indices:
         """Classes whose share within their category is a parameter."""
         return np.setdiff1d(np.arange(len(self.class_of)), self.last)
 
@@ -288,7 +287,7 @@ class ReportedOutcome:
         return len(self.table) // self.samples
 
     @cached_property
-    def first(self) -> NDArray[np.intp]:
+    def first(self) -> Indices:
         """(rows,) the first cell of each report's sample; none where reports are of no cell."""
         cells = np.empty(0, dtype=np.intp) if self.cells is None else self.cells
         return np.asarray(cells // self.width * self.width)
@@ -312,7 +311,7 @@ class ReportedOutcome:
         proportions = np.bincount(self.class_of, classes, minlength=self.k).astype(np.float64)
         return proportions, classes
 
-    def take(self, rows: Booleans | NDArray[np.intp]) -> ReportedOutcome:
+    def take(self, rows: Booleans | Indices) -> ReportedOutcome:
         """The outcome of some rows, or of rows in another order."""
         if self.cells is None:
             return replace(self, table=self.table[rows])

@@ -20,10 +20,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_instance
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Indices
 from rrstats.data.categories import category_numbers
 from rrstats.data.columns import aligned, column_of, numbers
 from rrstats.errors import ArgumentValueError
@@ -119,23 +118,23 @@ class PrivateCovariates:
         return [tuple(profile.tolist()) for profile in (first, *others)]
 
     @cached_property
-    def shown(self) -> NDArray[np.intp]:
+    def shown(self) -> Indices:
         """(C, columns) the categories of each combination of classes."""
         codes = [np.argmax(column.recode, axis=0).tolist() for column in self.columns]
         return np.array(list(itertools.product(*codes)), dtype=np.intp)
 
-    def numbered(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    def numbered(self, codes: Indices) -> Indices:
         """Places of the profiles of (..., columns) categories."""
         strides = [math.prod(self.shape[place + 1 :]) for place in range(len(self.shape))]
         return np.asarray(codes @ np.array(strides, dtype=np.intp))
 
     @cached_property
-    def class_of(self) -> NDArray[np.intp]:
+    def class_of(self) -> Indices:
         """(C,) the profile of each class; they are profiles mostly."""
         return self.numbered(self.shown)
 
     @cached_property
-    def first_class(self) -> NDArray[np.intp]:
+    def first_class(self) -> Indices:
         """(profiles,) the first class of each."""
         return np.unique(self.class_of, return_index=True)[1]
 
@@ -174,7 +173,7 @@ class PrivateCovariates:
         product, cells = self._product(tables, rows, keep)
         return product[cells]
 
-    def scores(self, rows: int, keep: Booleans | None) -> tuple[Floats, NDArray[np.intp]]:
+    def scores(self, rows: int, keep: Booleans | None) -> tuple[Floats, Indices]:
         """(cells, C) unbiased scores of the profiles, and the cell of each row.
 
         Rows with equal reports share a cell, unless reports name several categories.
@@ -192,7 +191,7 @@ class PrivateCovariates:
 
     def _product(
         self, tables: Iterable[Floats], rows: int, keep: Booleans | None
-    ) -> tuple[Floats, NDArray[np.intp]]:
+    ) -> tuple[Floats, Indices]:
         """Product over the covariates of one table each, and the cell of each row in it.
 
         tables : of each covariate (cells, classes), or (rows, classes) if it is not multinomial.
@@ -248,7 +247,7 @@ class PrivateCovariates:
             frame = frame.assign(**{str(name): self._cells(place, codes[:, place])})
         return frame
 
-    def _cells(self, place: int, codes: NDArray[np.intp]) -> Any:
+    def _cells(self, place: int, codes: Indices) -> Any:
         """A covariate in a frame: its categories as text, or their numbers."""
         name = self.names[place]
         if name in self.numbers:
@@ -262,11 +261,11 @@ class PrivateCovariates:
             {str(name): self._cells(place, codes[place]) for place, name in enumerate(self.names)}
         )
 
-    def codes(self, frame: pd.DataFrame) -> NDArray[np.intp]:
+    def codes(self, frame: pd.DataFrame) -> Indices:
         """(rows,) the profile of people whose true categories stand in the frame."""
         return self.numbered(self._codes(frame))
 
-    def _codes(self, frame: pd.DataFrame) -> NDArray[np.intp]:
+    def _codes(self, frame: pd.DataFrame) -> Indices:
         """(rows, columns) the codes of true categories that stand in the frame."""
         codes = np.empty((len(frame), len(self.columns)), dtype=np.intp)
         for place, (column, name) in enumerate(zip(self.columns, self.names, strict=True)):
@@ -624,7 +623,7 @@ class ModelData:
     squares: Floats
     people: int
     weighted: bool
-    clusters: NDArray[np.intp] | None
+    clusters: Indices | None
     offset: Floats | None
     units: UnitSums | None = None
     stratified: bool = False
@@ -807,7 +806,7 @@ def _people(
     return kept, weight, frequency
 
 
-def _clusters(labels: pd.Series[Any]) -> NDArray[np.intp]:
+def _clusters(labels: pd.Series[Any]) -> Indices:
     """(used rows,) numbers of clusters from 0 on."""
     codes = pd.factorize(labels)[0]
     if codes.max() == 0:

@@ -25,17 +25,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import check_left_out, check_level
+from rrstats._display import HeaderLines
 from rrstats._names import checked_keywords
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Indices, Limits
 from rrstats.data.columns import blocks, column_of, numbers
 from rrstats.errors import (
     ArgumentValueError,
     ConvergenceWarning,
     LowPrecisionWarning,
-    RRStatsWarning,
+    WarningArguments,
     warn,
 )
 from rrstats.estimation.hypothesis_tests.test_result import TestResult
@@ -119,7 +119,7 @@ class Groups:
 
     name: Hashable
     labels: pd.Index[Any]
-    codes: NDArray[np.intp]
+    codes: Indices
 
     def missing(self) -> dict[str, Booleans]:
         """Rows without a group."""
@@ -157,7 +157,7 @@ def open_groups(request: ModelRequest, column: str, rows: int) -> Groups:
     return Groups(column, labels, codes)
 
 
-def _numbered(values: Any) -> tuple[NDArray[np.intp], pd.Index[Any]]:
+def _numbered(values: Any) -> tuple[Indices, pd.Index[Any]]:
     """(rows,) places of values among the different ones, -1 if missing; and these, sorted."""
     column = pd.Series(np.asarray(values, dtype=object), dtype=object)
     codes, labels = pd.factorize(column, sort=True)
@@ -175,7 +175,7 @@ def _people_of_cells(counts: Any, data: Any, cells: int) -> Floats:
     return people
 
 
-def _areas(values: Any, cells: int) -> tuple[NDArray[np.intp], pd.Index[Any]]:
+def _areas(values: Any, cells: int) -> tuple[Indices, pd.Index[Any]]:
     """(cells,) numbers of the areas of census cells, and their labels; one area without values."""
     if values is None:
         return np.zeros(cells, dtype=np.intp), pd.Index([0])
@@ -497,7 +497,7 @@ class _Cells(NamedTuple):
 
     design: Floats
     offset: Floats
-    codes: NDArray[np.intp]
+    codes: Indices
     reports: Floats
 
 
@@ -556,7 +556,7 @@ class RandomInterceptsResult(RegressionResult):
     group_name: Hashable
     groups: pd.Index[Any]
     fit: GroupedFit
-    group_codes: NDArray[np.intp]
+    group_codes: Indices
     event: Hashable
 
     @property
@@ -670,7 +670,7 @@ class RandomInterceptsResult(RegressionResult):
     tvalues = zvalues
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """Rows above the table: a label and a text each."""
         people, errors = super()._header
         sizes = self._sizes
@@ -690,9 +690,9 @@ class RandomInterceptsResult(RegressionResult):
         return np.asarray(np.bincount(model.codes, model.weights), dtype=np.float64)
 
     @property
-    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+    def warnings(self) -> tuple[WarningArguments, ...]:
         """Texts and classes of the warnings of this fit."""
-        texts: list[tuple[str, type[RRStatsWarning]]] = []
+        texts: list[WarningArguments] = []
         if not self.converged:
             texts.append(
                 (
@@ -840,9 +840,7 @@ class RandomInterceptsResult(RegressionResult):
             predicted = partial(self._predicted_cells, cells=cells, rows=rows, in_groups=in_groups)
             yield rows, _average(self._settings, predicted)
 
-    def _cell_ends(
-        self, cells: _Cells, is_missing: Booleans, level: float
-    ) -> tuple[Floats, Floats]:
+    def _cell_ends(self, cells: _Cells, is_missing: Booleans, level: float) -> Limits:
         """Ends of intervals of cells of groups; they are computed again, as mixtures are large."""
         ends = np.zeros((2, len(cells.codes)))
         for rows, average in self._blocks(cells, in_groups=True):
@@ -929,7 +927,7 @@ class RandomInterceptsResult(RegressionResult):
         self,
         cells: _Cells,
         labels: pd.Series[Any],
-        areas: NDArray[np.intp],
+        areas: Indices,
         proportions: Floats,
     ) -> tuple[Floats, Floats, Ends]:
         """Means of cells with these proportions of their area, their errors and intervals."""
@@ -1059,10 +1057,10 @@ class RandomInterceptsResult(RegressionResult):
 def _area_ends(
     means: Floats,
     errors: Floats,
-    single: NDArray[np.intp],
+    single: Indices,
     mixtures: Sequence[_Mixture],
     level: float,
-) -> tuple[Floats, Floats]:
+) -> Limits:
     """Ends of intervals of areas: on the logit scale normal, of areas of one group quantiles.
 
     single : the places of areas of one group, which have the mixtures.

@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_level, check_one_of, quote, quote_list
-from rrstats._display import FrameTable, SummaryTable, counted, label
+from rrstats._display import FrameTable, HeaderLines, SummaryTable, counted, label
 from rrstats._names import MissingMembers, checked_keywords, checked_options
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Indices, Labels
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     ConvergenceWarning,
     LowPrecisionWarning,
-    RRStatsWarning,
+    WarningArguments,
 )
 from rrstats.estimation.hypothesis_tests.counted_reports import few_expected
 from rrstats.estimation.hypothesis_tests.test_result import TestResult
@@ -148,7 +147,7 @@ class RegressionResult(FrameTable):
         return self.reference.sandwich is None and np.isinf(self.reference.design_df)
 
     @property
-    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+    def warnings(self) -> tuple[WarningArguments, ...]:
         """Texts and classes of the warnings of this fit."""
         if self._is_normal:
             return ()
@@ -357,11 +356,11 @@ class RegressionResult(FrameTable):
         return pd.DataFrame({**columns, **self.conf_int(level)})
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """Names and values above the table."""
         return [("people", f"{self.nobs:,}"), ("standard errors", self._errors)]
 
-    def _likelihood_rows(self, *tests: tuple[str, str]) -> list[tuple[str, str]]:
+    def _likelihood_rows(self, *tests: tuple[str, str]) -> HeaderLines:
         """Rows of the header about the maximum of the likelihood, with tests against others."""
         return [
             ("log-likelihood", f"{self.llf:.3f}"),
@@ -813,7 +812,7 @@ class LikelihoodResult(MaximumResult):
         return bool(self.private.columns)
 
     @property
-    def _behaviours(self) -> tuple[Hashable, ...]:
+    def _behaviours(self) -> Labels:
         """The classes of people who do not follow the instructions, if they are modelled."""
         outcome = self.fit.model.outcome
         return outcome.names if isinstance(outcome, BehavedOutcome) else ()
@@ -888,7 +887,7 @@ class LikelihoodResult(MaximumResult):
 
     def _profiles(
         self, data: Any, offset: Any
-    ) -> tuple[pd.DataFrame | None, Likelihood, NDArray[np.intp] | None]:
+    ) -> tuple[pd.DataFrame | None, Likelihood, Indices | None]:
         """The profiles, their likelihood, and their classes if the data have them."""
         model = self.fit.model
         if data is None:
@@ -1114,7 +1113,7 @@ class LikelihoodResult(MaximumResult):
         return pd.Series(np.bincount(private.class_of, people), index=names, name="people")
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """Rows above the table: a label and a text each."""
         people, errors = super()._header
         if self.data.weighted or self.data.clusters is not None:
@@ -1129,7 +1128,7 @@ class LikelihoodResult(MaximumResult):
         return [people, *self._likelihood_rows(*tests), errors, self._convergence]
 
     @cached_property
-    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+    def warnings(self) -> tuple[WarningArguments, ...]:
         """Texts and classes of the warnings of this fit."""
         return (*_edge_warnings(self), *_thin_warnings(self), *super().warnings)
 
@@ -1223,7 +1222,7 @@ def uneven_notes(result: MaximumResult, among: Iterable[int]) -> Iterator[str]:
         yield f"  {_named(result.index[place])}: {written(low)} to {written(high)}, p = {p:.3g}"
 
 
-def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
+def _edge_warnings(result: LikelihoodResult) -> Iterator[WarningArguments]:
     """Warnings if no maximum was found, and about infinite parameters."""
     fit = result.fit
     is_infinite = fit.signs != 0
@@ -1258,7 +1257,7 @@ def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
     )
 
 
-def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
+def _thin_warnings(result: LikelihoodResult) -> Iterator[WarningArguments]:
     """Warnings about rare true categories of privatized covariates."""
     if not result._latent:
         return

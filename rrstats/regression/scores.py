@@ -32,16 +32,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rrstats._display import counted
+from rrstats._display import HeaderLines, counted
 from rrstats._names import checked_keywords
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices
 from rrstats.errors import (
     ArgumentTypeError,
     LowPrecisionWarning,
     NotIdentifiableError,
-    RRStatsWarning,
+    WarningArguments,
 )
 from rrstats.estimation.tallies.score_moments import (
     Places,
@@ -108,12 +107,12 @@ class ScoreResult(RegressionResult):
     )
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         sigma = f"{np.sqrt(self.sigma2):.4g}" if self.sigma2 > 0 else "not known (noise)"
         return [*super()._header, ("error deviation", sigma)]
 
     @property
-    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+    def warnings(self) -> tuple[WarningArguments, ...]:
         """Texts and classes of the warnings of this fit."""
         weak = self.signal[~(self.signal >= MIN_SIGNAL)]
         if self.repair is not None:
@@ -214,7 +213,7 @@ class ScoreEquations:
         """(b + 1, b + 1) second moments."""
         return np.asarray(self.mix.T @ self.scores.second @ self.mix)
 
-    def information(self, clusters: list[NDArray[np.intp]]) -> Floats:
+    def information(self, clusters: list[Indices]) -> Floats:
         """(G, b, b) the parts of the rows of each cluster in the moments of the design."""
         parts = np.array([self.scores.of_rows(rows) for rows in clusters])
         return np.asarray((self.mix.T @ parts @ self.mix)[:, :-1, :-1])

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.replicates import replicate_df
 from rrstats.estimation.report_columns.sample_design import Replicates
@@ -36,7 +35,7 @@ class DesignedPeople(Protocol):
         """Rows have probability weights."""
 
     @property
-    def clusters(self) -> NDArray[np.intp] | None:
+    def clusters(self) -> Indices | None:
         """(rows,) numbers of the clusters, or None."""
 
     @property
@@ -133,7 +132,7 @@ NORMAL = Reference()
 """The normal distribution."""
 
 
-def _few_clusters(kind: str, people: DesignedPeople) -> list[NDArray[np.intp]] | None:
+def _few_clusters(kind: str, people: DesignedPeople) -> list[Indices] | None:
     """The rows of each cluster, in strata also of those without rows; None if they are many."""
     codes, count = _cluster_codes(kind, people)
     if count > MAX_CLUSTERS:
@@ -141,7 +140,7 @@ def _few_clusters(kind: str, people: DesignedPeople) -> list[NDArray[np.intp]] |
     return [np.flatnonzero(codes == code) for code in range(count)]
 
 
-def _cluster_codes(kind: str, people: DesignedPeople) -> tuple[NDArray[np.intp], int]:
+def _cluster_codes(kind: str, people: DesignedPeople) -> tuple[Indices, int]:
     """(rows,) numbers of the clusters, and how many there are; with strata also without rows."""
     if kind == "linearized":
         units = _units(people)
@@ -158,7 +157,7 @@ def _units(people: DesignedPeople) -> UnitSums:
 
 def _sandwich_of_few(
     kind: str,
-    clusters: list[NDArray[np.intp]],
+    clusters: list[Indices],
     scores: Floats,
     people: DesignedPeople,
     *,
@@ -190,7 +189,7 @@ def clustered_covariance(
     people: DesignedPeople,
     *,
     bread: Floats,
-    information: Callable[[list[NDArray[np.intp]]], Floats],
+    information: Callable[[list[Indices]], Floats],
     inverse: Callable[[Floats], Floats] | None = None,
     modelled: bool = True,
 ) -> tuple[Floats, ClusterSandwich | None]:

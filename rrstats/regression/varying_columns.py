@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices
 from rrstats.data.columns import blocks
 from rrstats.regression.design_matrix import BLOCK
 
@@ -33,7 +32,7 @@ class VaryingColumns:
     """
 
     base: Floats
-    places: NDArray[np.intp]
+    places: Indices
     factors: Floats
 
     @classmethod
@@ -73,7 +72,7 @@ class VaryingColumns:
         squares = np.array([column @ column for column in self.base]) / self.rows
         return np.asarray((squares[self.places] * self.factors**2).mean(axis=0))
 
-    def bases(self, profile: int) -> tuple[NDArray[np.intp], Floats]:
+    def bases(self, profile: int) -> tuple[Indices, Floats]:
         """Places of the ordinary columns that a profile uses, and their factors in its columns.
 
         That is (used,) places and a matrix (used, v): columns are ``base[used].T @ matrix``.
@@ -100,7 +99,7 @@ class VaryingColumns:
             triangles.append(np.hstack([triangle[:, :s], triangle[:, s:] @ matrix]))
         return triangles
 
-    def triangle(self, same: Floats, used: NDArray[np.intp] | slice = slice(None)) -> Floats:
+    def triangle(self, same: Floats, used: Indices | slice = slice(None)) -> Floats:
         """A triangular R with R'R = X'X, where X are the columns ``same`` and ordinary columns.
 
         The QR of blocks of rows, then of their triangles (Demmel and others, 2012).

@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_instance, check_level, check_one_of
-from rrstats._display import label
+from rrstats._display import HeaderLines, label
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Labels
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.axes import check_columns
@@ -74,8 +74,8 @@ class Correlations(Result):
     _shown = ("correlation", "low", "high", "std_error")
     _n_labels = 2
 
-    names: tuple[Hashable, ...]
-    private: tuple[Hashable, ...]
+    names: Labels
+    private: Labels
     moments: Mapping[tuple[int, int], tuple[Floats, Floats]]
     n: int
     n_missing: int
@@ -207,9 +207,9 @@ class Correlations(Result):
         return plot_intervals(rows, ax, xlabel="correlation", level=level, bounds=None, **options)
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The rows and the privatized columns."""
-        rows = sample_header(self.target, self.n, self.n_missing)
+        rows = [*sample_header(self.target, self.n, self.n_missing)]
         if self.private:
             rows.append(("privatized", ", ".join(map(label, self.private))))
         return rows

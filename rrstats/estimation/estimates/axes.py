@@ -19,10 +19,9 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import check_distinct, check_instance
-from rrstats._typing import Counts, Floats
+from rrstats._typing import Counts, Floats, Indices, Labels
 from rrstats.data.categories import Categories
 from rrstats.data.columns import blocks
 from rrstats.data.encoders import Encoded
@@ -73,12 +72,12 @@ class Axis(ReportModel):
     """
 
     name: Hashable
-    categories: tuple[Hashable, ...]
+    categories: Labels
     mechanism: Mechanism | None = None
-    pair: tuple[tuple[Hashable, ...], KRR] | None = None
+    pair: tuple[Labels, KRR] | None = None
 
     @property
-    def cell_samples(self) -> NDArray[np.intp]:
+    def cell_samples(self) -> Indices:
         """(m,) the sample of each cell."""
         return np.zeros(self.m, dtype=np.intp) if self.channel is None else self.channel.samples
 
@@ -261,7 +260,7 @@ def count_rows(
     return axes, np.ascontiguousarray(full)
 
 
-def _places(columns: Sequence[ReportColumn], part: slice) -> NDArray[np.intp]:
+def _places(columns: Sequence[ReportColumn], part: slice) -> Indices:
     """(n,) the combined cell of each row; the last cell of each column is for missing values."""
     place = columns[0].codes(part)
     for column in columns[1:]:
@@ -346,7 +345,7 @@ def _samples_of(axis: Axis) -> range:
     return range(1 + int(axis.cell_samples.max(initial=0)))
 
 
-def _sample_order(axes: Sequence[Axis]) -> NDArray[np.intp]:
+def _sample_order(axes: Sequence[Axis]) -> Indices:
     """The combined cells in the order of their mechanism: one combination of samples at a time."""
     code = np.zeros(1, dtype=np.intp)
     for axis in axes:
@@ -451,7 +450,7 @@ def plan_tally(
     return count_units(combined, rows)
 
 
-def _axis_codes(column: ReportColumn) -> NDArray[np.intp]:
+def _axis_codes(column: ReportColumn) -> Indices:
     """(rows,) the category that each row reports, and k or more where it is missing."""
     codes = column.codes()
     if column.samples is None:
@@ -521,7 +520,7 @@ def _plan_margin(
     return replace(tally, mechanism=mechanism, counts=marginal)
 
 
-def _ordinary_cells(table: PlanTable, places: Sequence[int]) -> NDArray[np.intp]:
+def _ordinary_cells(table: PlanTable, places: Sequence[int]) -> Indices:
     """(m,) the cell of some ordinary columns in each report of a plan's table."""
     cells = []
     for sample in table.samples:

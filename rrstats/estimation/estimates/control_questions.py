@@ -27,9 +27,9 @@ from rrstats._checks import (
     check_whole_number,
     quote_list,
 )
-from rrstats._display import counted, label, percent_range
+from rrstats._display import HeaderLines, counted, label, percent_range
 from rrstats._names import checked_options
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Labels, Limits
 from rrstats.data.bitsets import Subsets
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.estimation.estimates.noncompliance import (
@@ -154,7 +154,7 @@ class KnownProportions(Control):
     """
 
     moments: Moments
-    categories: tuple[Hashable, ...]
+    categories: Labels
     known: Floats
     scores: Floats
 
@@ -224,7 +224,7 @@ class Corrected(Result):
     _shown = ("proportion", "low", "high", "std_error", "uncorrected")
     _formats = formats_of("{:.4f}", "uncorrected")
 
-    categories: tuple[Hashable, ...]
+    categories: Labels
     moments: Moments
     scores: Floats
     control: Control
@@ -279,7 +279,7 @@ class Corrected(Result):
         high = np.nan_to_num(high, nan=1.0)
         return LabelledInterval(low, high, self.categories)
 
-    def _uncut_interval(self, level: float) -> tuple[Floats, Floats]:
+    def _uncut_interval(self, level: float) -> Limits:
         """(k,) ends of the intervals, which may leave [0, 1]."""
         estimate = self.moments.proportions
         ends = self.moments.outer_interval(level)
@@ -374,7 +374,7 @@ class Corrected(Result):
         )
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The proportion of random answers with its interval, and the number of reports."""
         low, high = self.control.interval(0.95)
         share = f"{self.noncompliance:.4f} ({max(low, 0.0):.4f} to {min(high, 1.0):.4f})"

@@ -15,8 +15,7 @@ from rrstats.estimation.estimates.crosstab import Crosstab, crosstab
 from rrstats.estimation.estimates.estimate import EstimateOptions, estimate
 from rrstats.estimation.report_columns.sample_design import SampleDesign
 from rrstats.estimation.tallies.tally import tally
-from rrstats.mechanisms.frame_plans import FramePlan
-from rrstats.mechanisms.krr import MechanismLike
+from rrstats.mechanisms.frame_plans import MechanismOrPlan
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -44,10 +43,10 @@ class CountingAccessor(MissingMembers):
     def estimate(
         self,
         columns: Any,
-        categories: MechanismLike | FramePlan | None = None,
+        categories: MechanismOrPlan | None = None,
         prob: RateLike | None = None,
         *,
-        mechanism: MechanismLike | FramePlan | None = None,
+        mechanism: MechanismOrPlan | None = None,
         by: Any = None,
         **options: Unpack[EstimateOptions],
     ) -> Any:
@@ -59,7 +58,7 @@ class CountingAccessor(MissingMembers):
     def tally(
         self,
         columns: ColumnNames,
-        categories: MechanismLike | FramePlan | None = None,
+        categories: MechanismOrPlan | None = None,
         prob: float | None = None,
         *,
         by: ColumnLike | None = None,

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_count,
@@ -32,9 +31,9 @@ from rrstats._checks import (
     quote_list,
     type_name,
 )
-from rrstats._display import label, percent_range
+from rrstats._display import HeaderLines, TextTable, label, percent_range
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Floats
+from rrstats._typing import Array, Counts, Floats, Labels
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -108,7 +107,7 @@ _MIN_CELL_SIZE = 5
 class CellProportions(Result):
     """Proportions of the cells of several columns, joint or conditional."""
 
-    _given: tuple[Hashable, ...] = ()  # the columns within whose categories proportions are
+    _given: Labels = ()  # the columns within whose categories proportions are
 
     @property
     def _n_labels(self: Any) -> int:
@@ -178,7 +177,7 @@ class Crosstab(CellProportions):
     _axes: tuple[Axis, ...]  # the columns, in order
     # The number of rows with each combination of the axes' features: their report cells, or, for
     # reports that name several categories, the named categories and all reports.
-    _counted: NDArray[np.int64]
+    _counted: Counts
     n_missing: int = 0
     target: str = "population"
     # With weights, a design or a pair that a plan asked together, the estimate of one column that
@@ -273,17 +272,17 @@ class Crosstab(CellProportions):
     # -- counts ----------------------------------------------------------------------------
 
     @property
-    def names(self) -> tuple[Hashable, ...]:
+    def names(self) -> Labels:
         """The columns."""
         return tuple(axis.name for axis in self._axes)
 
     @property
-    def categories(self) -> tuple[tuple[Hashable, ...], ...]:
+    def categories(self) -> tuple[Labels, ...]:
         """The categories of each column."""
         return tuple(axis.categories for axis in self._axes)
 
     @property
-    def _private(self) -> tuple[Hashable, ...]:
+    def _private(self) -> Labels:
         """The columns that are treated as privatized; the others are ordinary."""
         return tuple(axis.name for axis in self._axes if axis.mechanism is not None)
 
@@ -516,7 +515,7 @@ class Crosstab(CellProportions):
         table = self.margin(*(self.names[place] for place in places))
         return ConditionalProportions(table.names, table.categories, table.n, table, given_names)
 
-    def _listed(self, names: Any) -> tuple[Hashable, ...]:
+    def _listed(self, names: Any) -> Labels:
         """One name or a list of them; a tuple may be the name of a column."""
         if isinstance(names, list) or (isinstance(names, tuple) and names not in self.names):
             return tuple(names)
@@ -702,12 +701,10 @@ class Crosstab(CellProportions):
         check_one_of(wide, "wide", tuple(numbers))
         return wide_frame(self.names, self.categories, numbers[wide])
 
-    def _numbers(
-        self, level: float, method: str | None, *, simultaneous: bool
-    ) -> dict[str, NDArray[Any]]:
+    def _numbers(self, level: float, method: str | None, *, simultaneous: bool) -> dict[str, Array]:
         """The numbers of each cell by the name of their column."""
         low, high = self.interval(level, method=method, simultaneous=simultaneous)
-        reported: NDArray[Any] = self.moments.reported
+        reported: Array = self.moments.reported
         if not np.isnan(reported).any():
             reported = np.rint(reported).astype(np.int64)
         return {
@@ -767,7 +764,7 @@ class Crosstab(CellProportions):
         return max(len(self._axes) - 1, 1)
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The rows, the privatized and ordinary columns, and the effective sample size."""
         rows = [("target", self.target), ("n", f"{self.n:,}")]
         if self.n_missing:
@@ -783,7 +780,7 @@ class Crosstab(CellProportions):
             rows.append(("effective sample size", f"{self._effective_size:,.0f} of {self.n:,}"))
         return rows
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
+    def _cells(self) -> TextTable:
         """The table for printing, with the last column's categories side by side."""
         shown = wide_frame(self.names, self.categories, self.proportions, text=True)
         shown = shown.map("{:.4f}".format).reset_index(allow_duplicates=True)
@@ -816,14 +813,14 @@ class ConditionalProportions(CellProportions):
         The given columns.
     """
 
-    names: tuple[Hashable, ...]
-    categories: tuple[tuple[Hashable, ...], ...]
+    names: Labels
+    categories: tuple[Labels, ...]
     n: int
     crosstab: Crosstab
-    given: tuple[Hashable, ...]
+    given: Labels
 
     @property
-    def _given(self) -> tuple[Hashable, ...]:  # type: ignore[override]  # of this table
+    def _given(self) -> Labels:  # type: ignore[override]  # of this table
         """The given columns."""
         return self.given
 
@@ -881,7 +878,7 @@ class ConditionalProportions(CellProportions):
         """
         return long_frame(self.names, self.categories, self._numbers(level))
 
-    def _numbers(self, level: float) -> dict[str, NDArray[Any]]:
+    def _numbers(self, level: float) -> dict[str, Array]:
         """The numbers of each cell by the name of their column."""
         low, high = self.interval(level)
         estimates = {"proportion": self.proportions, "std_error": self.std_error}
@@ -936,7 +933,7 @@ class ConditionalProportions(CellProportions):
         return f"Proportions of {', '.join(others)} within {', '.join(map(label, self.given))}"
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The number of rows."""
         return [("n", f"{self.n:,}")]
 

@@ -33,7 +33,7 @@ from rrstats._checks import (
     check_probability,
     quote,
 )
-from rrstats._display import counted, label, percent_range
+from rrstats._display import HeaderLines, counted, label, percent_range
 from rrstats._names import checked_keywords, checked_options, did_you_mean
 from rrstats._typing import (
     ColumnLike,
@@ -41,6 +41,7 @@ from rrstats._typing import (
     ColumnNames,
     Floats,
     GroupsLike,
+    Labels,
     NumbersByCategory,
     RateLike,
 )
@@ -99,8 +100,8 @@ from rrstats.mechanisms.channel import (
     has_latent_classes,
     multinomial,
 )
-from rrstats.mechanisms.frame_plans import FramePlan
-from rrstats.mechanisms.krr import MechanismLike, as_mechanism
+from rrstats.mechanisms.frame_plans import FramePlan, MechanismOrPlan
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.records import KEY, find
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
@@ -180,7 +181,7 @@ class Estimate(Result):
         return self.tally.mechanism
 
     @property
-    def categories(self) -> tuple[Hashable, ...]:
+    def categories(self) -> Labels:
         """The k categories, in their declared order; a missing one is None."""
         return self.mechanism.categories
 
@@ -920,7 +921,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         return pd.DataFrame({"category": label_column(self.categories), **columns})
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The target, the size of the sample and its design."""
         absent = "missing" if self.tally.plan is None else "not asked"
         rows = sample_header(self.target, self.n, self.n_missing, absent=absent)
@@ -1094,7 +1095,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
 
 
 def _classes_shown(
-    categories: Mapping[Any, Any], labels: tuple[Hashable, ...], mechanism: Mechanism
+    categories: Mapping[Any, Any], labels: Labels, mechanism: Mechanism
 ) -> dict[Hashable, Hashable]:
     """The new category of each latent class, from new categories of the old ones or of classes.
 
@@ -1171,10 +1172,10 @@ class EstimateOptions(TypedDict, total=False):
 @overload
 def estimate(
     reports: Any,
-    categories: MechanismLike | FramePlan | None = None,
+    categories: MechanismOrPlan | None = None,
     prob: RateLike | None = None,
     *,
-    mechanism: MechanismLike | FramePlan | None = None,
+    mechanism: MechanismOrPlan | None = None,
     columns: list[Any],
     by: None = None,
     **options: Unpack[EstimateOptions],
@@ -1184,10 +1185,10 @@ def estimate(
 @overload
 def estimate(
     reports: Any,
-    categories: MechanismLike | FramePlan | None = None,
+    categories: MechanismOrPlan | None = None,
     prob: RateLike | None = None,
     *,
-    mechanism: MechanismLike | FramePlan | None = None,
+    mechanism: MechanismOrPlan | None = None,
     columns: list[Any],
     by: GroupsLike,
     **options: Unpack[EstimateOptions],
@@ -1249,10 +1250,10 @@ def estimate(
 @overload
 def estimate(
     reports: Any,
-    categories: MechanismLike | FramePlan | None = None,
+    categories: MechanismOrPlan | None = None,
     prob: RateLike | None = None,
     *,
-    mechanism: MechanismLike | FramePlan | None = None,
+    mechanism: MechanismOrPlan | None = None,
     columns: ColumnName | None = None,
     by: None = None,
     **options: Unpack[EstimateOptions],
@@ -1262,10 +1263,10 @@ def estimate(
 @overload
 def estimate(
     reports: Any,
-    categories: MechanismLike | FramePlan | None = None,
+    categories: MechanismOrPlan | None = None,
     prob: RateLike | None = None,
     *,
-    mechanism: MechanismLike | FramePlan | None = None,
+    mechanism: MechanismOrPlan | None = None,
     columns: ColumnName | None = None,
     by: GroupsLike,
     **options: Unpack[EstimateOptions],
@@ -1275,13 +1276,13 @@ def estimate(
 @checked_keywords
 def estimate(
     reports: Any,
-    categories: MechanismLike | FramePlan | None = None,
+    categories: MechanismOrPlan | None = None,
     prob: RateLike | None = None,
     *,
     columns: ColumnNames | None = None,
     by: ColumnLike | None = None,
     epsilon: RateLike | None = None,
-    mechanism: MechanismLike | FramePlan | None = None,
+    mechanism: MechanismOrPlan | None = None,
     group: ColumnLike | None = None,
     weights: ColumnLike | None = None,
     design: SampleDesign | None = None,

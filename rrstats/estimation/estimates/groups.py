@@ -8,7 +8,7 @@ wider.  With many groups, about one in twenty of the 95% intervals does not cont
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_level, quote, quote_list
-from rrstats._display import label
+from rrstats._display import CellFormats, HeaderLines, label
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import NumbersByCategory
+from rrstats._typing import Counts, Labels, NumbersByCategory
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.pairwise import ALL, PairwiseDifferences, pairwise
 from rrstats.estimation.estimates.pooled import PooledGroups, pool
@@ -222,7 +221,7 @@ class GroupResults(Result, Mapping[Any, Any]):
         From label (a tuple for several columns) to result.
     """
 
-    names: tuple[Hashable, ...]
+    names: Labels
     results: Mapping[Any, Any]
 
     def __getitem__(self, group: Hashable) -> Any:
@@ -252,9 +251,9 @@ class GroupResults(Result, Mapping[Any, Any]):
         return shown
 
     @property
-    def _formats(self) -> Mapping[str, Callable[[Any], str]]:  # type: ignore[override]  # of its results, not of its class
+    def _formats(self) -> CellFormats:  # type: ignore[override]  # of its results, not of its class
         """The formatters of the results."""
-        formats: Mapping[str, Callable[[Any], str]] = self._first._formats
+        formats: CellFormats = self._first._formats
         return formats
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
@@ -300,7 +299,7 @@ class GroupResults(Result, Mapping[Any, Any]):
         return f"{self._first._title} of {len(self)} groups by {', '.join(map(str, self.names))}"
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The number of reports in all groups."""
         return [("n", f"{sum(result.n for result in self.values()):,}")]
 
@@ -335,14 +334,14 @@ class GroupEstimates(_Several[Part]):
     (['north', 'south'], 2)
     """
 
-    names: tuple[Hashable, ...]
+    names: Labels
     estimates: Mapping[Any, Part]
     left_out: int = 0
     moments: ChannelMoments | None = None
     kind = "group"
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Counts:
         """(groups,) the number of reports in each group."""
         if self.moments is not None:
             return np.asarray(self.moments.n)
@@ -716,7 +715,7 @@ class GroupEstimates(_Several[Part]):
         return ", ".join(map(str, self.names))
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The number of reports in groups."""
         return [("n", f"{self.n:,}")]
 
@@ -819,7 +818,7 @@ class Estimates(_Several[Part]):
         return {name: text for name, text in texts.items() if text}
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The number of columns, the epsilon of a row, and the means of numbers."""
         means = [(f"mean of {name}", text) for name, text in self._mean_texts.items()]
         return [("columns", f"{len(self)}"), ("epsilon of a row", f"{self.epsilon:.4g}"), *means]

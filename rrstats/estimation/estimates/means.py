@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Booleans, Column, ColumnLike, Counts, Floats, RateLike
+from rrstats._typing import Array, Booleans, Column, ColumnLike, Counts, Floats, Indices, RateLike
 from rrstats.data.columns import aligned, blocks, numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
 from rrstats.estimation.estimates.estimated_number import EstimatedNumber
@@ -136,7 +135,7 @@ def sums_of(
     return sums, np.full(grouped.k, np.nan)
 
 
-def _ratio(numerator: Floats | float, denominator: NDArray[Any]) -> Floats:
+def _ratio(numerator: Floats | float, denominator: Array) -> Floats:
     """A ratio, NaN or infinite over 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(numerator / denominator)
@@ -246,9 +245,7 @@ def _by_row(
         yield _ScoredTerms(ones, _terms(y[part][kept], weights), scores[kept], ones[None])
 
 
-def _scores(
-    grouped: ReportColumn, counts: Floats, weight: Floats
-) -> tuple[Floats, NDArray[np.intp]]:
+def _scores(grouped: ReportColumn, counts: Floats, weight: Floats) -> tuple[Floats, Indices]:
     """(m, k) scores of cells, and (m,) their samples if these identify groups only together."""
     everyone = np.zeros(grouped.m, dtype=np.intp)
     channel = grouped.channel

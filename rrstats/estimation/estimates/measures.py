@@ -10,7 +10,7 @@ Source: Fieller (1954).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from rrstats._checks import check_instance
 from rrstats._display import label
 from rrstats._names import MissingMembers, checked_keywords
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Labels
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.axes import Axis
 from rrstats.estimation.estimates.result import place_of
@@ -55,7 +55,7 @@ class Association(MissingMembers):
     """
 
     measure: str
-    columns: tuple[Hashable, ...]
+    columns: Labels
     value: float
     std_error: float
     low: float

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_level,
@@ -32,8 +31,8 @@ from rrstats._checks import (
     check_proportions,
     quote,
 )
-from rrstats._display import counted, label, percent_range
-from rrstats._typing import Booleans, Floats
+from rrstats._display import HeaderLines, counted, label, percent_range
+from rrstats._typing import Booleans, Floats, Indices, Labels, Limits
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
@@ -48,7 +47,7 @@ from rrstats.estimation.estimates.result import (
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.moments import Moments
 from rrstats.inference.contrasts import Interval, normal_quantile
-from rrstats.inference.optimize import last_accepted
+from rrstats.inference.optimize import ValuesAndSlopes, last_accepted
 from rrstats.mechanisms.channel import transition_matrix
 from rrstats.plots import plot_bounds
 
@@ -214,7 +213,7 @@ class NoncomplianceBounds(Result):
     _shown = ("low_bound", "high_bound", "low", "high", "all_low", "all_high")
     _formats = formats_of("{:.4f}", "low_bound", "high_bound", "all_low", "all_high", "assumed")
 
-    categories: tuple[Hashable, ...]
+    categories: Labels
     assumed: Floats
     behaviour: Any
     behaviour_rates: Floats | None
@@ -264,7 +263,7 @@ class NoncomplianceBounds(Result):
         return Interval(self._squeezed(low), self._squeezed(high))
 
     @property
-    def _bounds(self) -> tuple[Floats, Floats]:
+    def _bounds(self) -> Limits:
         """(g, k) bounds among people who followed; ends of the assumed range suffice.
 
         The proportion is monotone in the assumed proportion.
@@ -315,7 +314,7 @@ class NoncomplianceBounds(Result):
         high = np.nan_to_num(np.clip(high, 0, 1), nan=1)
         return Interval(self._squeezed(low), self._squeezed(high))
 
-    def _uncut_interval(self, level: float, everybody: bool) -> tuple[Floats, Floats]:
+    def _uncut_interval(self, level: float, everybody: bool) -> Limits:
         """(g, k) ends of the intervals, which may leave [0, 1]."""
         estimate = self.moments.proportions
         low, high = self._everybody if everybody else self._bounds
@@ -494,7 +493,7 @@ class NoncomplianceBounds(Result):
         )
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The behaviour of people who did not follow, and the number of reports."""
         return [("those who did not follow", behaviour_text(self.behaviour)), ("n", f"{self.n:,}")]
 
@@ -540,7 +539,7 @@ def _imbens_manski(level: float, distance: Floats) -> Floats:
     one_sided = np.full(errors_apart.shape, scipy.special.ndtri(level))
     two_sided = np.full(errors_apart.shape, normal_quantile(level))
 
-    def excess(which: NDArray[np.intp], c: Floats) -> tuple[Floats, Floats]:
+    def excess(which: Indices, c: Floats) -> ValuesAndSlopes:
         upper = c + errors_apart[which]
         covered = scipy.special.ndtr(upper) - scipy.special.ndtr(-c)
         density = (np.exp(-(upper**2) / 2) + np.exp(-(c**2) / 2)) / np.sqrt(2 * np.pi)
@@ -578,7 +577,7 @@ class Reported:
     sensitive category.  name : of the column, or None.
     """
 
-    categories: tuple[Hashable, ...]
+    categories: Labels
     moments: Moments
     space: Categories | Subsets
     sensitive: int

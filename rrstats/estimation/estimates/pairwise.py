@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_one_of, quote_list
-from rrstats._display import counted, label
+from rrstats._display import HeaderLines, counted, label
 from rrstats._names import checked_options
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.result import (
@@ -165,7 +165,7 @@ class PairwiseDifferences(Result):
         return "Pairwise differences"
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The number of pairs, and the correction of their p-values."""
         return [("pairs", f"{len(self.pairs):,}"), ("correction", self.correction)]
 

@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._checks import check_level
-from rrstats._display import counted, label, percent_range
+from rrstats._display import HeaderLines, counted, label, percent_range
 from rrstats._names import checked_options
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices, Labels
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.result import (
     Result,
@@ -42,7 +41,7 @@ from rrstats.estimation.estimates.result import (
 )
 from rrstats.inference.contrasts import Interval, project_to_simplex
 from rrstats.inference.multinomial import chi_squared_test
-from rrstats.inference.optimize import last_accepted
+from rrstats.inference.optimize import ValuesAndSlopes, last_accepted
 from rrstats.plots import PlotOptions, plot_intervals
 
 if TYPE_CHECKING:
@@ -147,9 +146,9 @@ class PooledGroups(Result):
     _shown = ("proportion", "low", "high", "raw", "shrinkage", "n")
     _formats = formats_of("{:.4f}", "raw", "std_error") | formats_of("{:.2f}", "shrinkage")
 
-    names: tuple[Hashable, ...]
+    names: Labels
     groups: tuple[Any, ...]
-    categories: tuple[Hashable, ...]
+    categories: Labels
     sizes: Floats
     raw: Floats
     rho: float
@@ -270,7 +269,7 @@ class PooledGroups(Result):
         largest = (means + 12 * errors).max(axis=0)
 
         def end(probability: float) -> Floats:
-            def excess(which: NDArray[np.intp], point: Floats) -> tuple[Floats, Floats]:
+            def excess(which: Indices, point: Floats) -> ValuesAndSlopes:
                 z = (point - means[:, which]) / errors[:, which]
                 densities = np.exp(-(z**2) / 2) / (np.sqrt(2 * np.pi) * errors[:, which])
                 below = self.weights @ scipy.special.ndtr(z)
@@ -405,7 +404,7 @@ class PooledGroups(Result):
         )
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The variance between groups with its interval, and the test that it is 0."""
         low, high = self.rho_interval()
         rho = f"{self.rho:.3g} ({low:.3g} to {high:.3g}, p = {self.p_value:.3g})"
@@ -446,7 +445,7 @@ def _variances(covariance: Floats) -> Floats:
 
 
 def pool(
-    names: tuple[Hashable, ...], estimates: Mapping[Any, Any], covariates: pd.DataFrame | None
+    names: Labels, estimates: Mapping[Any, Any], covariates: pd.DataFrame | None
 ) -> PooledGroups:
     """Pooled proportions of groups.
 

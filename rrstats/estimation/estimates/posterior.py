@@ -7,7 +7,7 @@ Source: Bayes; van den Hout and Klugkist (2009) for general designs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_probability, check_proportions
-from rrstats._display import chance, label
+from rrstats._display import HeaderLines, chance, label
 from rrstats._names import checked_keywords
-from rrstats._typing import ColumnLike, Floats, NumbersByCategory
+from rrstats._typing import ColumnLike, Floats, Labels, NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentValueError
@@ -51,7 +51,7 @@ class PosteriorProbabilities(Result):
     _title: ClassVar[str] = "Posterior probabilities"
 
     probabilities: Floats
-    categories: tuple[Hashable, ...]
+    categories: Labels
     prior: Floats
     reports: pd.Index
 
@@ -64,7 +64,7 @@ class PosteriorProbabilities(Result):
         return len(self.reports)
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The number of reports and the prior."""
         prior = ", ".join(
             f"{label(category)} {chance(proportion)}"

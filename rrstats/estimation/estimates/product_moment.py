@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rrstats._checks import check_instance, check_level
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Labels
 from rrstats.data.categories import category_numbers
 from rrstats.estimation.estimates.measures import (
     ROUNDING,
@@ -56,7 +56,7 @@ def _correlated(
 
 def product_moment(
     measure: str,
-    columns: tuple[Hashable, ...],
+    columns: Labels,
     pair: tuple[Floats, Floats],
     *,
     level: float,
@@ -107,7 +107,7 @@ def values_by_column(values: Mapping[Any, Any] | None, names: Sequence[Hashable]
     return by_column
 
 
-def scaled_numbers(categories: tuple[Hashable, ...], values: Any, name: Hashable) -> Floats:
+def scaled_numbers(categories: Labels, values: Any, name: Hashable) -> Floats:
     """(k,) the numbers that categories stand for, scaled to -1 to 1.
 
     values : the numbers; by default the categories themselves, or 0 and 1 for two words.

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_level, check_probability
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Booleans, Column, ColumnLike, Floats, RateLike
+from rrstats._typing import Booleans, Column, ColumnLike, Floats, Indices, RateLike
 from rrstats.data.columns import aligned, blocks
 from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.estimates.means import read_groups, read_rows, with_index
@@ -75,12 +74,12 @@ class SortedRows(NamedTuple):
     """
 
     grouped: ReportColumn
-    order: NDArray[np.intp]
+    order: Indices
     weights: Floats | None
     sampled: SampledRows | None
-    places: NDArray[np.intp]
+    places: Indices
     values: Floats
-    last: NDArray[np.intp]
+    last: Indices
 
 
 class CumulativeSums(NamedTuple):

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_level
-from rrstats._display import counted, label
+from rrstats._display import HeaderLines, counted, label
 from rrstats._names import checked_options
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices, Labels
 from rrstats.estimation.estimates.estimated_number import EstimatedNumber
 from rrstats.estimation.estimates.result import (
     Result,
@@ -128,9 +127,9 @@ class ProportionsAmong(Result):
         Those of the estimate.
     """
 
-    categories: tuple[Hashable, ...]
+    categories: Labels
     n: int
-    codes: NDArray[np.intp]
+    codes: Indices
     moments: Moments
 
     __iter__ = None  # a category is looked up by its name
@@ -158,7 +157,7 @@ class ProportionsAmong(Result):
         return ratio_of_sums(moments, part, everyone, level, target=moments.target)
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The number of reports."""
         return [("n", f"{self.n:,}")]
 

@@ -27,12 +27,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rrstats._checks import check_instance, quote
-from rrstats._display import WIDTH, FrameTable, as_fragment, columns, label, wrap
+from rrstats._display import (
+    WIDTH,
+    CellFormats,
+    FrameTable,
+    HeaderLines,
+    TextTable,
+    as_fragment,
+    columns,
+    label,
+    wrap,
+)
 from rrstats._names import checked_keywords, did_you_mean
-from rrstats._typing import Floats
+from rrstats._typing import Array, Floats, Indices, Labels
 from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import Interval
 
@@ -75,7 +85,7 @@ def formats_of(text: str, *names: str) -> dict[str, Callable[[Any], str]]:
 class Result(FrameTable):
     """Base of all results; the module lists what a subclass defines."""
 
-    _formats: ClassVar[Mapping[str, Callable[[Any], str]]] = COLUMN_FORMATS
+    _formats: ClassVar[CellFormats] = COLUMN_FORMATS
     # The columns of the printed table, the estimate first.
     _shown: ClassVar[Sequence[str]] = ("proportion", "low", "high", "std_error")
 
@@ -107,7 +117,7 @@ class Result(FrameTable):
         return type(self).__name__
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """Names and values above the table."""
         return ()
 
@@ -135,7 +145,7 @@ class Result(FrameTable):
         is_integer = (column - column.round()).abs() < _COUNT_ROUNDING
         return "{:,.0f}".format if (column.isna() | is_integer).all() else writer
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
+    def _cells(self) -> TextTable:
         """Column heads and rows as text; a long table is cut as pandas cuts it."""
         table = self._table()
         max_rows = pd.get_option("display.max_rows")
@@ -212,9 +222,7 @@ class LabelledInterval(Interval[Floats], FrameTable):
         return columns([["category", "low", "high"], *rows])
 
 
-def sample_header(
-    target: str, n: int, n_missing: int, *, absent: str = "missing"
-) -> list[tuple[str, str]]:
+def sample_header(target: str, n: int, n_missing: int, *, absent: str = "missing") -> HeaderLines:
     """The target and the rows above a table; absent : what the rows without a report are."""
     rows = [("target", target), ("n", f"{n:,}")]
     if n_missing:
@@ -228,7 +236,7 @@ class GroupResult(Result):
 
     _what: ClassVar[str]
 
-    categories: tuple[Hashable, ...]
+    categories: Labels
     n: int
     n_missing: int
     target: str
@@ -249,7 +257,7 @@ class GroupResult(Result):
         return len(self.categories)
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The target, and the rows."""
         return sample_header(self.target, self.n, self.n_missing)
 
@@ -270,7 +278,7 @@ class GroupResult(Result):
     ) -> pd.DataFrame:
         """A tidy frame of numbers of groups, and of arrays of the shape of ``naive``."""
         shape = self.naive.shape[::-1]
-        columns: dict[str, NDArray[Any]] = {
+        columns: dict[str, Array] = {
             name: np.broadcast_to(numbers, shape).T
             for name, numbers in {"n": np.asarray(self.n), **of_groups}.items()
         }
@@ -278,7 +286,7 @@ class GroupResult(Result):
         columns.update(estimates)
         return long_frame(tuple(axes), tuple(axes.values()), columns)
 
-    def _size_notes(self, groups: NDArray[np.intp], effective_n: Floats) -> list[str]:
+    def _size_notes(self, groups: Indices, effective_n: Floats) -> list[str]:
         """A sentence about groups whose size may be 0, if there are any.
 
         groups : their places.
@@ -323,10 +331,10 @@ class ConstrainedProportions(Result):
     proportions: Floats
     n: int
     method: str
-    names: tuple[Hashable, ...] = ()
+    names: Labels = ()
 
     @property
-    def _axes(self) -> tuple[tuple[Hashable, ...], tuple[tuple[Hashable, ...], ...]]:
+    def _axes(self) -> tuple[Labels, tuple[Labels, ...]]:
         """Names and categories of each axis."""
         if self.names:
             return self.names, self.categories
@@ -338,7 +346,7 @@ class ConstrainedProportions(Result):
         return len(self._axes[0])
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The method and the number of reports."""
         return [("method", self.method), ("n", f"{self.n:,}")]
 
@@ -392,8 +400,8 @@ class ConstrainedProportions(Result):
 
 def long_frame(
     names: Sequence[Hashable],
-    categories: Sequence[tuple[Hashable, ...]],
-    numbers: Mapping[str, NDArray[Any]],
+    categories: Sequence[Labels],
+    numbers: Mapping[str, Array],
 ) -> pd.DataFrame:
     """One row for each cell: the categories of each axis, then the numbers of the cells.
 
@@ -421,8 +429,8 @@ def _free_name(name: Hashable, taken: Collection[Hashable]) -> str:
 
 def wide_frame(
     names: Sequence[Hashable],
-    categories: Sequence[tuple[Hashable, ...]],
-    values: NDArray[Any],
+    categories: Sequence[Labels],
+    values: Array,
     *,
     text: bool = False,
 ) -> pd.DataFrame:
@@ -445,7 +453,7 @@ def wide_frame(
 # -- labels ----------------------------------------------------------------------------------
 
 
-def label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
+def label_column(categories: Labels) -> pd.Series[Any]:
     """The categories with the dtype that pandas infers; object if one is missing."""
     labels = np.fromiter(categories, dtype=object, count=len(categories))
     column: pd.Series[Any] = pd.Series(labels, dtype=object)

@@ -16,9 +16,8 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Counts, Floats
 from rrstats.estimation.estimates.axes import Axis, kron_all, margin_tally
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.tallies import arrays
@@ -53,7 +52,7 @@ class TableMoments(ABC):
 
     combined: Estimate | None = None  # the estimate of one column whose categories are the cells
 
-    def __init__(self, axes: tuple[Axis, ...], counted: NDArray[np.int64], target: str) -> None:
+    def __init__(self, axes: tuple[Axis, ...], counted: Counts, target: str) -> None:
         self.axes = axes
         self.counted = counted
         self.target = target
@@ -146,7 +145,7 @@ class TableMoments(ABC):
     def conditional_interval(self, within: Sequence[int], level: float) -> Interval:
         """Intervals of the proportions within the given columns; [0, 1] for nobody."""
 
-    def _marginal_counts(self, places: Sequence[int]) -> NDArray[np.int64]:
+    def _marginal_counts(self, places: Sequence[int]) -> Counts:
         others = [place for place in range(len(self.axes)) if place not in places]
         counted = self.counted.transpose([*places, *others])
         for place in reversed(others):
@@ -303,7 +302,7 @@ class CombinedMoments(TableMoments):
     def __init__(
         self,
         axes: tuple[Axis, ...],
-        counted: NDArray[np.int64],
+        counted: Counts,
         target: str,
         combined: Estimate,
     ) -> None:
@@ -409,7 +408,7 @@ class CombinedMoments(TableMoments):
 
 
 def table_moments(
-    axes: tuple[Axis, ...], counted: NDArray[np.int64], target: str, combined: Estimate | None
+    axes: tuple[Axis, ...], counted: Counts, target: str, combined: Estimate | None
 ) -> TableMoments:
     """The moments of a table: the only place that asks whether its columns are combined."""
     if combined is None:

@@ -16,7 +16,7 @@ degrees of freedom of several covariances.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ import numpy as np
 import scipy
 
 from rrstats._names import checked_keywords
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Labels
 from rrstats.estimation.estimates.result import LabelledInterval
 from rrstats.estimation.tallies import arrays
 from rrstats.inference.contrasts import (
@@ -78,9 +78,9 @@ class TwoSamples:
     method: str = "mover"
 
     @property
-    def categories(self) -> tuple[Hashable, ...]:
+    def categories(self) -> Labels:
         """The k categories of both."""
-        categories: tuple[Hashable, ...] = self.first.categories
+        categories: Labels = self.first.categories
         return categories
 
     @property

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_left_out,
     check_one_of,
 )
-from rrstats._typing import Floats
+from rrstats._typing import Array, Floats
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.hypothesis_tests.test_result import Outcome
@@ -106,7 +105,7 @@ class Counting:
             notes += ("all reports are the same, so there is nothing to test",)
         return method, value, df, p_value, notes
 
-    def test_table(self, name: str, table: NDArray[Any]) -> Outcome:
+    def test_table(self, name: str, table: Array) -> Outcome:
         """The outcome of the ordinary test of a table of counts."""
         observed = table[table.any(axis=1)][:, table.any(axis=0)].astype(np.float64)
         rows = observed.sum(axis=1)

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from rrstats._checks import check_instance, check_one_of
-from rrstats._display import counted, label, percent_range
+from rrstats._display import HeaderLines, counted, label, percent_range
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import NumbersByCategory
 from rrstats.data.categories import category_numbers
@@ -267,7 +267,7 @@ to -0.0331
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, bounds=(-1.0, 1.0), **options)
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The target, the numbers of reports, and whether the samples are dependent."""
         facts = [] if self._names is None else [("difference", " minus ".join(self._names))]
         facts += [("target", self.target), ("n", f"{self.first.n:,} and {self.second.n:,}")]

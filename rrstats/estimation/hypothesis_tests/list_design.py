@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from rrstats._names import checked_keywords
-from rrstats._typing import Floats
+from rrstats._typing import Array, Floats, Indices
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.hypothesis_tests.counted_reports import as_estimate
 from rrstats.estimation.hypothesis_tests.test_result import TestResult
@@ -148,11 +147,11 @@ class _JointTypes(NamedTuple):
 
     proportions: Floats
     covariances: Floats
-    moments: tuple[NDArray[np.intp], NDArray[np.intp]]
+    moments: tuple[Indices, Indices]
     sizes: tuple[int, int]
 
     @classmethod
-    def of(cls, control: NDArray[Any], treatment: NDArray[Any]) -> _JointTypes:
+    def of(cls, control: Array, treatment: Array) -> _JointTypes:
         """The types from the counts of each number of items, 0 to all."""
         for name, counts in (("control", control), ("treatment", treatment)):
             if np.count_nonzero(counts) < 2:
@@ -186,7 +185,7 @@ class _JointTypes(NamedTuple):
         variances = np.diagonal(self.covariances.sum(axis=1), axis1=1, axis2=2)
         return np.asarray(np.sqrt(variances))
 
-    def selected(self, code: int, limit: float | None) -> NDArray[np.intp]:
+    def selected(self, code: int, limit: float | None) -> Indices:
         """The moments of a category, of those at most so many standard errors above 0."""
         kept = self.moments[code]
         if limit is None:
@@ -194,7 +193,7 @@ class _JointTypes(NamedTuple):
         is_close = self.proportions[code][kept] <= limit * self.errors[code][kept]
         return np.asarray(kept[is_close])
 
-    def dominance(self, code: int, kept: NDArray[np.intp]) -> tuple[float, int, float]:
+    def dominance(self, code: int, kept: Indices) -> tuple[float, int, float]:
         """Statistic, number of moments and p-value of a category, from some of its moments."""
         joint = self.covariances[code].sum(axis=0)
         kept = _independent(joint, kept)
@@ -213,7 +212,7 @@ class _JointTypes(NamedTuple):
         return z**2, 1, float(scipy.special.stdtr(df, z))
 
 
-def _independent(covariance: Floats, places: NDArray[np.intp]) -> NDArray[np.intp]:
+def _independent(covariance: Floats, places: Indices) -> Indices:
     """The places of estimates that do not follow from those before, as where nobody has a count."""
     kept: list[int] = []
     for place in places.tolist():

@@ -11,9 +11,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.hypothesis_tests.counted_reports import (
@@ -66,7 +65,7 @@ def pair_independence(
 
 
 def _effective_n_of_pairs(
-    estimate: Estimate, cells: NDArray[np.intp], first: Floats, second: Floats
+    estimate: Estimate, cells: Indices, first: Floats, second: Floats
 ) -> float:
     """Effective sample size for dependence of a pair with these margins; or NaN."""
     margins = [project_to_simplex(margin) for margin in (first, second)]
@@ -80,7 +79,7 @@ def _effective_n_of_pairs(
 
 def _grid(
     categories: tuple[Any, ...], pairs: Mapping[Any, tuple[Any, Any]] | None
-) -> tuple[NDArray[np.intp], tuple[int, int]]:
+) -> tuple[Indices, tuple[int, int]]:
     """The category of each cell of the table, row by row, and the table's shape."""
     parts: list[Any] = [label if pairs is None else pairs.get(label) for label in categories]
     rows: list[Any] = []
@@ -119,7 +118,7 @@ def _contrasts(proportions: Floats) -> Floats:
     return np.asarray(root[:, None] * np.linalg.svd(root[None])[2][1:].T)
 
 
-def _wald_pairs(estimate: Estimate, cells: NDArray[np.intp], shape: tuple[int, int]) -> Outcome:
+def _wald_pairs(estimate: Estimate, cells: Indices, shape: tuple[int, int]) -> Outcome:
     """Wald's test of the joint proportions against the product of their margins."""
     r, c = shape
     unbiased = estimate.proportions[cells]

@@ -11,7 +11,7 @@ import pandas as pd
 from rrstats._checks import (
     check_alpha,
 )
-from rrstats._display import wrap
+from rrstats._display import HeaderLines, wrap
 from rrstats._typing import Floats
 from rrstats.estimation.estimates.result import (
     Result,
@@ -68,7 +68,7 @@ class TestResult(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def _header(self) -> list[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The method."""
         return [("method", self.method)]
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import needing
-from rrstats._typing import Counts
+from rrstats._typing import Counts, Labels
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import place_of
 from rrstats.errors import ArgumentValueError, MissingPackageError
@@ -46,7 +46,7 @@ def open_engine(data: Any) -> pd.DataFrame | EngineFrame | None:
     return native if native is None or isinstance(native, pd.DataFrame) else EngineFrame(frame)
 
 
-def _placed(engine: str, frame: Any) -> tuple[Any, tuple[Hashable, ...]]:
+def _placed(engine: str, frame: Any) -> tuple[Any, Labels]:
     """The frame, with names by place where the engine takes some names for more; its own names.
 
     To Spark a dot is a field of a structure; to Spark and DuckDB "Age" and "age" are one name, two

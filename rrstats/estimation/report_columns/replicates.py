@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_bool,
@@ -29,7 +28,7 @@ from rrstats._checks import (
     check_one_of,
     check_rows,
 )
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats, Indices, JsonObject
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
@@ -123,7 +122,7 @@ class Replication:
         return np.asarray(covariance)
 
     @staticmethod
-    def usable(estimates: Floats) -> NDArray[np.bool_]:
+    def usable(estimates: Floats) -> Booleans:
         """(R,) True for replicates with an estimate."""
         return np.asarray(np.isfinite(estimates.reshape(len(estimates), -1)).all(axis=1))
 
@@ -216,7 +215,7 @@ class ReplicateSums:
         """The three arrays, each with the units as its first axis."""
         return self.sums, self.totals, self.products
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The sums over all units as plain JSON."""
         sums, totals, products = (array.sum(axis=0) for array in self.arrays)
         return {
@@ -256,10 +255,10 @@ class ReplicateSums:
         self,
         replicates: Floats,
         weights: Floats,
-        places: NDArray[np.intp],
+        places: Indices,
         *,
         report: Any,
-        flat: NDArray[np.intp],
+        flat: Indices,
     ) -> None:
         """Add rows.
 

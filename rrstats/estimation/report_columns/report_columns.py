@@ -20,10 +20,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_rows
-from rrstats._typing import Counts, Floats, RateLike
+from rrstats._typing import Array, Booleans, Counts, Floats, Indices, Labels, RateLike
 from rrstats.data.categories import PublicCategories
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.data.columns import aligned, open_column
@@ -120,17 +119,17 @@ class ReportColumn(ReportModel):
     """
 
     name: Hashable
-    categories: tuple[Hashable, ...]
+    categories: Labels
     rows: int
     cells: Any
     reader: Reader
     mechanism: Mechanism | None = None
     rates: RowRates | None = None
-    samples: NDArray[np.intp] | None = None
-    times: NDArray[np.int64] | None = None
+    samples: Indices | None = None
+    times: Counts | None = None
     plan: PlanParts | None = None
-    pair: tuple[tuple[Hashable, ...], KRR] | None = None
-    assigned: NDArray[np.bool_] | None = None
+    pair: tuple[Labels, KRR] | None = None
+    assigned: Booleans | None = None
     public: Any = None
 
     @property
@@ -175,7 +174,7 @@ class ReportColumn(ReportModel):
             return encoded
         return Encoded.of(np.where(in_plan, encoded.codes, domain.k + 1), domain.k)
 
-    def present(self, encoded: Encoded, part: slice) -> NDArray[Any]:
+    def present(self, encoded: Encoded, part: slice) -> Array:
         """The reports among some rows, without what is unknown or missing, for the channel."""
         outside = encoded.outside
         codes = np.delete(encoded.codes, outside, axis=0) if outside.size else encoded.codes
@@ -184,7 +183,7 @@ class ReportColumn(ReportModel):
         samples = np.delete(self.samples[part], outside)
         return cast(Samples, self.mechanism).cells(codes, samples)
 
-    def flat(self, codes: NDArray[Any]) -> tuple[Any, NDArray[np.intp]]:
+    def flat(self, codes: Array) -> tuple[Any, Indices]:
         """Of which report each cell is, all where each report has one; and the cells."""
         codec = None if self.mechanism is None else codec_of(self.mechanism.report_space)
         if codec is None or codec.is_label:
@@ -212,7 +211,7 @@ class ReportColumn(ReportModel):
                 f"{space.describe()}; {hint}"
             )
 
-    def codes(self, part: slice = ALL) -> NDArray[np.intp]:
+    def codes(self, part: slice = ALL) -> Indices:
         """(rows,) the cell of each row, and m where it is missing."""
         if not self.is_multinomial:
             raise ArgumentValueError(
@@ -236,7 +235,7 @@ class ReportColumn(ReportModel):
         evaluate = self._indicators if channel is None else channel.likelihood
         return self._values(part, np.nan, lambda codes: evaluate(self._decoded(codes)))
 
-    def _by_rates(self, part: slice, evaluate: Callable[[NDArray[Any], slice], Floats]) -> Floats:
+    def _by_rates(self, part: slice, evaluate: Callable[[Array, slice], Floats]) -> Floats:
         """(rows, k) values of rows whose prob differs; NaN where a report is missing."""
         encoded = self.read(part)
         self.refuse(self.unknown(encoded, part))
@@ -249,23 +248,21 @@ class ReportColumn(ReportModel):
         """(k, classes) 1 where a latent class belongs to a category; k-RR has no such classes."""
         return np.eye(self.k) if self.rates is not None else super().recode
 
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Booleans:
         """(rows,) where nothing was reported."""
         return self._values(ALL, True, lambda codes: np.zeros(len(codes), dtype=np.bool_))
 
-    def _decoded(self, codes: NDArray[Any]) -> NDArray[Any]:
+    def _decoded(self, codes: Array) -> Array:
         """Present reports as a channel takes them; levels of an ordinary column as they are."""
         if self.mechanism is None:
             return codes
         return codec_of(self.mechanism.report_space).decode(codes)
 
-    def _indicators(self, codes: NDArray[Any]) -> Floats:
+    def _indicators(self, codes: Array) -> Floats:
         """(rows, k) 1 where a row has a level."""
         return np.asarray(codes[:, None] == np.arange(self.k), dtype=np.float64)
 
-    def _values(
-        self, part: slice, absent: float, evaluate: Callable[[NDArray[Any]], NDArray[Any]]
-    ) -> NDArray[Any]:
+    def _values(self, part: slice, absent: float, evaluate: Callable[[Array], Array]) -> Array:
         """(rows, ...) values of the rows with a report, in their places; others are absent."""
         encoded = self.read(part)
         self.refuse(self.unknown(encoded, part))
@@ -456,7 +453,7 @@ def opened_column(
     return replace(column, samples=samples)
 
 
-def _assigned(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
+def _assigned(record: ColumnRecord, group: Any, rows: int) -> Booleans:
     """(rows,) where a plan asked for a column, from its public column."""
     if group is None:
         raise ArgumentTypeError(
@@ -596,13 +593,13 @@ def ordinary(values: Any, *, name: Hashable = None) -> ReportColumn:
     )
 
 
-def _leveled(name: Hashable, codes: NDArray[Any], levels: pd.Index[Any]) -> ReportColumn:
+def _leveled(name: Hashable, codes: Array, levels: pd.Index[Any]) -> ReportColumn:
     """An ordinary column, by its codes; -1 is missing."""
     reader = partial(_read_levels, len(levels))
     return ReportColumn(name, tuple(levels.tolist()), len(codes), codes, reader)
 
 
-def _read_levels(k: int, codes: NDArray[Any]) -> Encoded:
+def _read_levels(k: int, codes: Array) -> Encoded:
     """Codes of an ordinary column, of which -1 is missing."""
     level_codes = codes.astype(np.intp)
     level_codes[level_codes < 0] = k + 1

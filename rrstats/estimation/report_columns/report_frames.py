@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_distinct, quote_list
-from rrstats._typing import Counts
+from rrstats._typing import Booleans, Counts, Labels
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import check_any_column, column_of, place_of
 from rrstats.data.encoders import Encoded
@@ -245,7 +244,7 @@ class ReportFrame:
             )
 
 
-def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
+def _may_be(record: ColumnRecord, levels: Labels) -> bool:
     """True where all levels of a column are reports that a record allows."""
     try:
         codec = codec_of(record.largest().report_space)
@@ -442,9 +441,7 @@ def pair_column(columns: Sequence[ReportColumn]) -> ReportColumn | None:
     )
 
 
-def not_asked(
-    columns: Iterable[ReportColumn], rows: int, *, all_of_them: bool = False
-) -> NDArray[np.bool_]:
+def not_asked(columns: Iterable[ReportColumn], rows: int, *, all_of_them: bool = False) -> Booleans:
     """(rows,) where a plan did not ask for a column, or for all of its columns."""
     planned = [column.missing() for column in columns if column.plan is not None]
     if all_of_them:

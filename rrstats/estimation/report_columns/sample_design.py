@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_left_out, check_one_of, check_rows
 from rrstats._names import checked_keywords
-from rrstats._typing import Counts, Floats
+from rrstats._typing import Booleans, Counts, Floats, Indices, Labels
 from rrstats.data.columns import aligned, check_any_column, numbers, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.report_columns.replicates import (
@@ -34,8 +33,6 @@ from rrstats.estimation.report_columns.report_columns import (
     refuse_reports,
 )
 from rrstats.estimation.report_columns.report_frames import ReportFrame, listed
-
-Codes = NDArray[np.intp]
 
 EVERYONE: tuple[Hashable, Hashable] = (None, None)
 """The only (stratum, cluster) of a survey without strata and clusters."""
@@ -325,8 +322,8 @@ class SampleUnits:
     stratum_labels, cluster_labels : the label of each number.
     """
 
-    strata: Codes
-    clusters: Codes
+    strata: Indices
+    clusters: Indices
     stratum_labels: Sequence[Hashable]
     cluster_labels: Sequence[Hashable] = ()
 
@@ -347,7 +344,7 @@ class SampleUnits:
         return len(self.strata)
 
     @property
-    def row_is_cluster(self) -> NDArray[np.bool_]:
+    def row_is_cluster(self) -> Booleans:
         """(u,) where every row is a cluster by itself."""
         return self.clusters < 0
 
@@ -358,7 +355,7 @@ class SampleUnits:
         pairs = zip(self.strata.tolist(), self.clusters.tolist(), strict=True)
         return [(self.stratum_labels[place], cluster_labels[other]) for place, other in pairs]
 
-    def places_of(self, keys: Sequence[tuple[Hashable, Hashable]]) -> Codes:
+    def places_of(self, keys: Sequence[tuple[Hashable, Hashable]]) -> Indices:
         """(len(keys),) the place of each key; raises KeyError for another."""
         place_of_key = {key: place for place, key in enumerate(self.keys)}
         return np.array([place_of_key[key] for key in keys], dtype=np.intp)
@@ -375,7 +372,7 @@ class Numbered(NamedTuple):
     labels : the label of each code.
     """
 
-    codes: Codes
+    codes: Indices
     labels: list[Any]
 
 
@@ -399,7 +396,7 @@ class Rows(NamedTuple):
 
     groups: Numbered | None = None
     units: SampleUnits = ONE_UNIT
-    unit_codes: Codes | None = None
+    unit_codes: Indices | None = None
     weights: Floats | None = None
     sampled: bool = False
     replicates: Replicates | None = None
@@ -474,7 +471,7 @@ def columns_of(by: Any) -> list[Any]:
     return [by]
 
 
-def group_names(by: Any) -> tuple[Hashable, ...]:
+def group_names(by: Any) -> Labels:
     """Names of the columns of groups; columns without a name get a number."""
     columns = columns_of(by)
     names: list[Hashable] = []
@@ -521,7 +518,7 @@ def numbered(columns: Sequence[ReportColumn]) -> Numbered:
     return Numbered(codes, labels)
 
 
-def _combined(columns: Sequence[ReportColumn]) -> tuple[Codes, list[Codes]]:
+def _combined(columns: Sequence[ReportColumn]) -> tuple[Indices, list[Indices]]:
     """(rows,) the combination of each row, -1 if a label is missing; the levels of each.
 
     The second has for each column the number of its level in each combination.
@@ -543,7 +540,7 @@ def _combined(columns: Sequence[ReportColumn]) -> tuple[Codes, list[Codes]]:
     return codes, combinations
 
 
-def _compressed(codes: Codes, size: int) -> tuple[Codes, Codes]:
+def _compressed(codes: Indices, size: int) -> tuple[Indices, Indices]:
     """Codes below ``size`` numbered anew without gaps, and the old code of each; -1 stays."""
     if size > _COMBINED:
         used, places = np.unique(codes[codes >= 0], return_inverse=True)
@@ -558,8 +555,8 @@ def _compressed(codes: Codes, size: int) -> tuple[Codes, Codes]:
 
 
 def numbered_pairs(
-    groups: Codes, group_count: int, units: Codes, unit_count: int
-) -> tuple[Codes, Codes]:
+    groups: Indices, group_count: int, units: Indices, unit_count: int
+) -> tuple[Indices, Indices]:
     """The (group, unit) of each row, numbered in ascending order; the old code of each number.
 
     A pair's old code is ``group * unit_count + unit``; -1 stays for rows in no group.
@@ -569,7 +566,7 @@ def numbered_pairs(
     return _compressed(codes, group_count * unit_count)
 
 
-def _units(rows: int, design: SampleDesign, times: Counts | None) -> tuple[SampleUnits, Codes]:
+def _units(rows: int, design: SampleDesign, times: Counts | None) -> tuple[SampleUnits, Indices]:
     """The strata and clusters of the sample, and the unit of each row."""
     columns = {
         name: _labels(design.columns[name], rows, design.called.get(name, name))

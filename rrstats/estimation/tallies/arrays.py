@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import check_bool, check_level, check_one_of
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import UnknownAnswersError
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
@@ -53,7 +52,7 @@ from rrstats.mechanisms.matrix_channel import StackedChannel, covariance_within,
 
 def interval_of_counts(
     counts: Floats,
-    n: NDArray[Any] | float,
+    n: Array | float,
     rates: BinomialRates,
     *,
     level: float,
@@ -81,7 +80,7 @@ def level_of_each(level: float, simultaneous: bool, statements: int) -> float:
     return 1 - (1 - level) / statements if together else level
 
 
-def sample_sizes(channel: Channel, counts: NDArray[Any], n: NDArray[Any] | float) -> Floats:
+def sample_sizes(channel: Channel, counts: Array, n: Array | float) -> Floats:
     """(m,) the size of each cell's sample; n where there is one, (groups, 1) of (groups,)."""
     if np.ndim(n):
         return np.asarray(n, dtype=np.float64)[:, None]
@@ -99,7 +98,7 @@ def is_one_sample(channel: Channel) -> bool:
     return not isinstance(channel, StackedChannel) and not has_latent_classes(channel)
 
 
-def check_possible(channel: Channel, counts: NDArray[Any]) -> None:
+def check_possible(channel: Channel, counts: Array) -> None:
     """Raise UnknownAnswersError for counts of reports that are impossible in the design."""
     if isinstance(channel, SupportChannel):
         return
@@ -118,7 +117,7 @@ def _solve(channel: Channel, rates: Floats, sizes: Floats) -> Floats:
     return channel.solve(rates)
 
 
-def debias(channel: Channel, counts: NDArray[Any], n: NDArray[Any] | float) -> Floats:
+def debias(channel: Channel, counts: Array, n: Array | float) -> Floats:
     """(k,) unbiased true proportions; NaN where there are too few reports."""
     check_possible(channel, counts)
     sizes = sample_sizes(channel, counts, n)
@@ -126,7 +125,7 @@ def debias(channel: Channel, counts: NDArray[Any], n: NDArray[Any] | float) -> F
         return _solve(channel, np.asarray(counts) / sizes, sizes)
 
 
-def weights(channel: Channel, counts: NDArray[Any]) -> Floats:
+def weights(channel: Channel, counts: Array) -> Floats:
     """(k, m) the estimate is ``weights @ (rates within each sample)``.
 
     counts : of which only the sizes of the samples matter.
@@ -135,7 +134,7 @@ def weights(channel: Channel, counts: NDArray[Any]) -> Floats:
     return np.asarray(_solve(channel, np.eye(len(sizes)), sizes).T)
 
 
-def expanded_scores(channel: Channel, counts: NDArray[Any], sampled: Floats) -> Floats:
+def expanded_scores(channel: Channel, counts: Array, sampled: Floats) -> Floats:
     """(m, k) scores of cells of samples that identify the proportions only together.
 
     The weight of a sample in the estimate is divided among its reports, as if all were of one.
@@ -147,7 +146,7 @@ def expanded_scores(channel: Channel, counts: NDArray[Any], sampled: Floats) -> 
     return np.asarray(weights(channel, counts).T * expansion[:, None])
 
 
-def contrast_scores(channel: Channel, counts: NDArray[Any], contrasts: Floats) -> Floats:
+def contrast_scores(channel: Channel, counts: Array, contrasts: Floats) -> Floats:
     """(j, m) scores of the cells for (j, k) contrasts of the estimate, ``contrasts @ weights``."""
     if isinstance(channel, SupportChannel):
         shift = float(channel.prob_other) * contrasts.sum(axis=1, keepdims=True)
@@ -155,9 +154,7 @@ def contrast_scores(channel: Channel, counts: NDArray[Any], contrasts: Floats) -
     return np.asarray(contrasts @ weights(channel, counts))
 
 
-def variance(
-    channel: Channel, counts: NDArray[Any], n: Any, target: str, *, ddof: int = 1
-) -> Floats:
+def variance(channel: Channel, counts: Array, n: Any, target: str, *, ddof: int = 1) -> Floats:
     """(k,) the estimated variance of `debias`, in O(k) where counts are binomial."""
     if isinstance(channel, StackedChannel) or has_latent_classes(channel):
         return np.maximum(np.diagonal(covariance(channel, counts, n, target, ddof=ddof)), 0.0)
@@ -165,9 +162,7 @@ def variance(
     return np.asarray(report_variance(channel, proportions, target) / _divisor(n, target, ddof))
 
 
-def covariance(
-    channel: Channel, counts: NDArray[Any], n: int, target: str, *, ddof: int = 1
-) -> Floats:
+def covariance(channel: Channel, counts: Array, n: int, target: str, *, ddof: int = 1) -> Floats:
     """(k, k) the estimated covariance of `debias`, over n - ddof respondents or n rows."""
     if isinstance(channel, StackedChannel):
         stacked = _separable_covariance if channel.has_scores else _joint_covariance
@@ -183,7 +178,7 @@ def covariance(
 
 def contrast_covariance(
     channel: Channel,
-    counts: NDArray[Any],
+    counts: Array,
     n: int,
     target: str,
     *,
@@ -208,7 +203,7 @@ def _divisor(n: Any, target: str, ddof: int) -> Any:
     return float(size) if size > 0 else np.nan
 
 
-def _split(channel: StackedChannel, counts: NDArray[Any]) -> list[tuple[Channel, Floats, int]]:
+def _split(channel: StackedChannel, counts: Array) -> list[tuple[Channel, Floats, int]]:
     """Each part with its counts and the size of its sample."""
     blocks = channel.split(counts)
     sizes = [round(float(block.sum())) for block in blocks]
@@ -216,7 +211,7 @@ def _split(channel: StackedChannel, counts: NDArray[Any]) -> list[tuple[Channel,
 
 
 def _separable_covariance(
-    channel: StackedChannel, counts: NDArray[Any], n: int, target: str, *, ddof: int
+    channel: StackedChannel, counts: Array, n: int, target: str, *, ddof: int
 ) -> Floats:
     """For samples that each identify the proportions: the covariance of all scores over n - ddof.
 
@@ -239,7 +234,7 @@ def _separable_covariance(
 
 
 def _joint_covariance(
-    channel: StackedChannel, counts: NDArray[Any], n: int, target: str, *, ddof: int
+    channel: StackedChannel, counts: Array, n: int, target: str, *, ddof: int
 ) -> Floats:
     """For samples that identify proportions only together: a sum over samples, size - ddof each.
 
@@ -349,7 +344,7 @@ def pooled_covariance(
     return np.full_like(first, np.nan)
 
 
-def pooled_support(channel: Channel, counts: NDArray[Any]) -> tuple[Floats, float]:
+def pooled_support(channel: Channel, counts: Array) -> tuple[Floats, float]:
     """(k,) counts of reports that name one category, and the number of reports that name one.
 
     The reports of other samples tell of sums of categories; NaN if all do.
@@ -392,7 +387,7 @@ def krr_parts(channel: Channel) -> list[KRRChannel] | None:
     return parts if len(parts) == len(channel.parts) and parts[0].k == channel.k else None
 
 
-def score_variances(channel: Channel, counts: NDArray[Any]) -> Floats | None:
+def score_variances(channel: Channel, counts: Array) -> Floats | None:
     """(k, classes) variance of the scores of people of one class; None without `has_scores`.
 
     counts : only the sizes of the samples are used.
@@ -435,7 +430,7 @@ FALSE_ALARM = 1e-9
 
 
 def implausible(
-    channel: Channel, counts: NDArray[Any], n: int, false_alarm: float = FALSE_ALARM
+    channel: Channel, counts: Array, n: int, false_alarm: float = FALSE_ALARM
 ) -> Booleans:
     """(k,) counts that no true proportions explain; right ones with at most ``false_alarm``.
 
@@ -509,7 +504,7 @@ class ScoredMoments(Protocol):
         ...
 
     @property
-    def reported(self) -> NDArray[Any]:
+    def reported(self) -> Array:
         """(m,) counts of the reports."""
         ...
 
@@ -533,7 +528,7 @@ class ScoredMoments(Protocol):
         """Degrees of freedom of the variance."""
         ...
 
-    def scored(self, level: float) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    def scored(self, level: float) -> tuple[Floats, Floats, Indices]:
         """Scores of the report cells, their counts and their samples."""
         ...
 
@@ -576,7 +571,7 @@ GENERAL_METHODS: dict[str, Callable[[Any, float], Interval]] = {
 """Intervals of the `Moments` of an estimate whose counts are not binomial, by method."""
 
 
-def _mixed(counts: Floats, sizes: NDArray[Any], rates: BinomialRates, level: float) -> Interval:
+def _mixed(counts: Floats, sizes: Array, rates: BinomialRates, level: float) -> Interval:
     """(k,) intervals of the mean of all scores, from binomial counts of several samples."""
     has_reports = sizes > 0
     false_positive = rates.false_positive_rate[has_reports]
@@ -597,7 +592,7 @@ def _mixed(counts: Floats, sizes: NDArray[Any], rates: BinomialRates, level: flo
     return hull(cut_to_unit(empirical), cut_to_unit(Interval(mean - low, mean + high)))
 
 
-def most_likely(channel: Channel, counts: NDArray[Any], *, smoothing: bool = False) -> Floats:
+def most_likely(channel: Channel, counts: Array, *, smoothing: bool = False) -> Floats:
     """(classes,) maximum likelihood proportions inside the simplex, or those of smoothed EM."""
     check_possible(channel, counts)
     channel.solve(np.zeros(len(channel.samples)))  # raises for reports without information

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of
 from rrstats._display import counted
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.sample_design import SampleDesign
 from rrstats.estimation.tallies import arrays
@@ -176,7 +175,7 @@ class DeckMoments(CountedMoments, TargetMoments):
             return counts, counts / self.n
 
     @cached_property
-    def implausible(self) -> NDArray[np.bool_]:
+    def implausible(self) -> Booleans:
         """(2,) True where reports are rarer or commoner than any truth explains."""
         rare = self.blocks.population_tails(self._yes, 0.0)[0] < arrays.FALSE_ALARM
         common = self.blocks.population_tails(self._yes, 1.0)[1] < arrays.FALSE_ALARM

@@ -20,10 +20,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of, check_proportions
-from rrstats._typing import Floats, NumbersByCategory
+from rrstats._display import HeaderLines
+from rrstats._typing import Array, Booleans, Floats, Indices, NumbersByCategory
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.arrays import MeanRates
@@ -71,7 +71,7 @@ class Scored(NamedTuple):
 
     scores: Floats
     counts: Floats
-    samples: NDArray[np.intp]
+    samples: Indices
 
 
 class Moments(ABC):
@@ -97,7 +97,7 @@ class Moments(ABC):
 
     @property
     @abstractmethod
-    def reported(self) -> NDArray[Any]:
+    def reported(self) -> Array:
         """(m,) counts of the reports."""
 
     @property
@@ -139,7 +139,7 @@ class Moments(ABC):
 
     @property
     @abstractmethod
-    def implausible(self) -> NDArray[np.bool_]:
+    def implausible(self) -> Booleans:
         """(k,) True where reports are rarer or commoner than any truth explains."""
 
     def _implausible_with(self, others: Sequence[Moments]) -> bool:
@@ -386,7 +386,7 @@ class Moments(ABC):
         return None
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """Names and values of the sample's design."""
         return ()
 
@@ -411,7 +411,7 @@ class CountedMoments(Moments):
     """
 
     def __init__(
-        self, channel: Channel, reported: NDArray[Any], n: Any, target: str, *, ddof: int
+        self, channel: Channel, reported: Array, n: Any, target: str, *, ddof: int
     ) -> None:
         self._channel = channel
         self._reported = reported
@@ -426,7 +426,7 @@ class CountedMoments(Moments):
         return self._channel
 
     @property
-    def reported(self) -> NDArray[Any]:
+    def reported(self) -> Array:
         """(m,) counts of the reports."""
         return self._reported
 
@@ -474,7 +474,7 @@ class ChannelMoments(CountedMoments):
             return counts, counts / np.asarray(self.n, dtype=np.float64)[..., None]
 
     @cached_property
-    def implausible(self) -> NDArray[np.bool_]:
+    def implausible(self) -> Booleans:
         """(k,) True where reports are rarer or commoner than any truth explains."""
         if self.reported.ndim == 1:
             return arrays.implausible(self.channel, self.reported, self.n)
@@ -753,7 +753,7 @@ class RowMoments(MixedMoments):
         return DEFAULT_METHOD
 
     @property
-    def reported(self) -> NDArray[Any]:
+    def reported(self) -> Array:
         """(k,) the count of each category."""
         return self.row_sums.reported
 
@@ -816,7 +816,7 @@ class RowMoments(MixedMoments):
         return counts, counts / (self.n or np.nan)
 
     @cached_property
-    def implausible(self) -> NDArray[np.bool_]:
+    def implausible(self) -> Booleans:
         """(k,) True where no true proportion explains the reports (Bernstein's inequality)."""
         beyond = np.maximum(0.0, np.abs(self.proportions - 0.5) - 0.5)
         spread = self._modelled + self.row_sums.most * beyond / 3
@@ -886,7 +886,7 @@ class WeightedRowMoments(RowMoments):
         return self.support[0] / (self.n or np.nan)
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The sum of the weights."""
         return [("sum of weights", f"{self.weight:,.1f}")]
 
@@ -957,7 +957,7 @@ class PooledMoments(CountedMoments, TargetMoments):
         return self.support[1]
 
     @cached_property
-    def implausible(self) -> NDArray[np.bool_]:
+    def implausible(self) -> Booleans:
         """(k,) True where reports are rarer or commoner than any truth explains."""
         return arrays.implausible(self.channel, self.reported, self.n)
 

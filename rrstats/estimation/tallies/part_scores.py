@@ -15,9 +15,8 @@ from itertools import combinations
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Indices
 from rrstats.errors import ArgumentValueError, MetadataError
 from rrstats.estimation.report_columns.report_columns import ALL, ReportColumn, ordinary
 from rrstats.mechanisms.base import Mechanism
@@ -32,8 +31,8 @@ class RowScores(NamedTuple):
     precision : (r,) how much each row counts, as the plan fixes it.
     """
 
-    rows: NDArray[np.intp]
-    cells: NDArray[np.intp]
+    rows: Indices
+    cells: Indices
     table: Floats
     precision: Floats
 
@@ -73,7 +72,7 @@ class PartScores:
         """Read private columns that are used in the rows that have all of them."""
         return cls(tuple(column.name for column in columns), tuple(map(_whole, columns)), {})
 
-    def precision(self, place: int, rows: NDArray[np.intp]) -> Floats:
+    def precision(self, place: int, rows: Indices) -> Floats:
         """The precision of a column's reports in some of its rows."""
         single = self.single[place]
         return single.precision[places_among(single.rows, rows)]
@@ -87,7 +86,7 @@ class PartScores:
         return replace(self, single=single, pairs=pairs)
 
 
-def places_among(all_rows: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+def places_among(all_rows: Indices, rows: Indices) -> Indices | slice:
     """The places of some rows among all; both ascend, so as many are the same."""
     return ALL if len(rows) == len(all_rows) else np.searchsorted(all_rows, rows)
 
@@ -110,8 +109,8 @@ class _PartCodes(NamedTuple):
     """
 
     column: ReportColumn
-    codes: NDArray[np.intp]
-    part: NDArray[np.intp] | None
+    codes: Indices
+    part: Indices | None
 
 
 def _read_parts(column: ReportColumn) -> _PartCodes:
@@ -177,7 +176,7 @@ def _pair_scores(first: _PartCodes, second: _PartCodes) -> RowScores:
             "how they go together is not known; a plan that asks this pair gives it, "
             f"rr.planning.plan(..., want=[..., ({names[0]!r}, {names[1]!r})]), or want='pairs'"
         )
-    rows = np.flatnonzero(np.isin(cast(NDArray[np.intp], first.part), asking))
+    rows = np.flatnonzero(np.isin(cast(Indices, first.part), asking))
     # The order of both in the part does not matter: a report is a pair, right or one of the others.
     domains = [cast(Mechanism, each.column.mechanism).domain for each in (first, second)]
     joint = part_mechanism(domains, plan.epsilon)

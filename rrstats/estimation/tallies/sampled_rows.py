@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, Indices
 from rrstats.data.columns import blocks
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.replicates import replicate_df
@@ -34,9 +33,9 @@ class UnitSums(NamedTuple):
     lonely_psu : what to do with strata of one unit.
     """
 
-    codes: NDArray[np.intp]
-    strata: NDArray[np.intp]
-    sizes: NDArray[np.intp]
+    codes: Indices
+    strata: Indices
+    sizes: Indices
     lonely_psu: str
 
     @classmethod
@@ -62,7 +61,7 @@ class UnitSums(NamedTuple):
         columns = [np.bincount(self.codes, column, len(self.strata)) for column in terms.T]
         return np.stack(columns, axis=1)
 
-    def sums_of_used(self, terms: Floats, part: slice) -> tuple[NDArray[np.intp], Floats]:
+    def sums_of_used(self, terms: Floats, part: slice) -> tuple[Indices, Floats]:
         """The units of some of the rows, and their sums of (rows, p) terms."""
         used, codes = np.unique(self.codes[part], return_inverse=True)
         columns = [np.bincount(codes, column, len(used)) for column in terms.T]
@@ -105,7 +104,7 @@ class SampledRows:
     units, replicates : one of them is None.
     """
 
-    places: NDArray[np.intp]
+    places: Indices
     weights: Floats
     units: UnitSums | None
     replicates: Replicates | None
@@ -123,7 +122,7 @@ class SampledRows:
             products += factors.T @ factors
         return replicate_df(products)
 
-    def df_of(self, rows: NDArray[np.intp]) -> int:
+    def df_of(self, rows: Indices) -> int:
         """Degrees of freedom of sums over some of the rows; of replicates always the same."""
         if self.units is None:
             return self.df

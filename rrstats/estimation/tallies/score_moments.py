@@ -29,9 +29,8 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Floats, Indices
 from rrstats.data.columns import blocks
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.report_columns import ALL
@@ -40,7 +39,7 @@ from rrstats.estimation.tallies.part_scores import PartScores, RowScores, places
 BLOCK = 8_192
 """Rows worked on at once, so that what is computed of them stays in cache."""
 
-Places = slice | NDArray[np.intp]
+Places = slice | Indices
 """Places of some rows among those of a product."""
 
 
@@ -74,9 +73,9 @@ class ColumnValues:
     """
 
     group: ColumnGroup
-    rows: NDArray[np.intp]
+    rows: Indices
     mean_weights: Floats
-    cells: NDArray[np.intp] | None
+    cells: Indices | None
     by_cell: Floats
 
     @classmethod
@@ -105,7 +104,7 @@ class ColumnValues:
             values *= base[self.rows[places]].T
         return values
 
-    def mean_in(self, rows: NDArray[np.intp], mean_weights: Floats) -> Floats:
+    def mean_in(self, rows: Indices, mean_weights: Floats) -> Floats:
         """(e,) means in some of its rows, by the weight of each."""
         places = places_among(self.rows, rows)
         if self.cells is not None and self.group.base is None:
@@ -141,7 +140,7 @@ def normalized(weights: Floats) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def _within(rows: NDArray[np.intp], part: slice) -> tuple[slice, Places]:
+def _within(rows: Indices, part: slice) -> tuple[slice, Places]:
     """The places of the rows that are in a part of all rows, and their places in this part."""
     start, stop = np.searchsorted(rows, [part.start, part.stop]).tolist()
     if stop - start == part.stop - part.start:
@@ -166,9 +165,9 @@ class RowProducts:
     ordinary : gives (q, some rows) ordinary columns in the rows at some places; None for ones.
     """
 
-    rows: NDArray[np.intp]
+    rows: Indices
     mean_weights: Floats
-    cells: NDArray[np.intp]
+    cells: Indices
     table: Floats
     left: Floats
     right: Floats
@@ -188,7 +187,7 @@ class RowProducts:
         """(l, r) means of the products."""
         return self.total()
 
-    def total(self, places: NDArray[np.intp] | None = None) -> Floats:
+    def total(self, places: Indices | None = None) -> Floats:
         """(l, r) weighted sums of the products, of all rows or those at some places."""
         if self.ordinary is None:
             some = ALL if places is None else places
@@ -212,7 +211,7 @@ class RowProducts:
     def _weighted(
         self,
         weights: Callable[[Places, Floats], Floats],
-        places: NDArray[np.intp] | None = None,
+        places: Indices | None = None,
     ) -> Floats:
         """(l, r) sums of products, weighted by profile.
 
@@ -275,7 +274,7 @@ class RowProducts:
         return np.take((self.table @ by_profile).T, cells, axis=1)
 
 
-def _used(mix: Floats) -> NDArray[np.intp]:
+def _used(mix: Floats) -> Indices:
     """The ordinary columns that (q, l) columns of a profile use."""
     return np.flatnonzero(mix.any(axis=1))
 
@@ -313,7 +312,7 @@ class MomentBlock:
         left, right = self.around
         return np.asarray(self.products.moment + np.outer(left.mean, right.mean))
 
-    def of_rows(self, rows: NDArray[np.intp], n: int) -> Floats:
+    def of_rows(self, rows: Indices, n: int) -> Floats:
         """(l, r) the part that some of n rows have in the mean of products, not around means."""
         products = self.products
         places = rows
@@ -435,7 +434,7 @@ class ScoreMoments:
             squares += np.einsum("vr,vr->v", total, total)
         return squares
 
-    def of_rows(self, rows: NDArray[np.intp]) -> Floats:
+    def of_rows(self, rows: Indices) -> Floats:
         """(p, p) the part that rows at some places have in the second moments."""
         return self._filled([block.of_rows(rows, self.n) for block in self.blocks])
 
@@ -527,7 +526,7 @@ class GroupMoments:
 def _value_products(
     left: ColumnValues,
     right: ColumnValues,
-    rows: NDArray[np.intp],
+    rows: Indices,
     mean_weights: Floats,
     *,
     is_centred: bool,
@@ -565,7 +564,7 @@ def _joint_products(
     joint: RowScores,
     mean_weights: Floats,
     *,
-    profiles: tuple[NDArray[np.intp], NDArray[np.intp]],
+    profiles: tuple[Indices, Indices],
     is_centred: bool,
 ) -> RowProducts:
     """Products of columns of one report, which has joint scores.

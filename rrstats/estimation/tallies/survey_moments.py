@@ -26,10 +26,10 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_number, check_one_of
-from rrstats._typing import Floats
+from rrstats._display import HeaderLines
+from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.replicates import ReplicateSums, Replication, replicate_df
 from rrstats.estimation.report_columns.sample_design import SampleDesign
@@ -128,7 +128,7 @@ class SampleCells:
         sampled = self.first.sum(axis=0)
         return arrays.expanded_scores(channel, sampled, sampled)
 
-    def set_places(self, places: NDArray[np.intp]) -> None:
+    def set_places(self, places: Indices) -> None:
         """Say which of all units these are, in ascending order."""
         self.places = places
         self.strata = self.units.strata[places]
@@ -412,7 +412,7 @@ class SurveyMoments(EffectiveMoments):
         return self.cells.channel
 
     @cached_property
-    def reported(self) -> NDArray[Any]:
+    def reported(self) -> Array:
         """(m,) counts of the reports."""
         return self._tally.reported
 
@@ -454,7 +454,7 @@ class SurveyMoments(EffectiveMoments):
         return self.support[1]
 
     @cached_property
-    def implausible(self) -> NDArray[np.bool_]:
+    def implausible(self) -> Booleans:
         """(k,) True where reports are rarer or commoner than any truth explains."""
         return arrays.implausible(self.channel, self.reported, self.n)
 
@@ -663,7 +663,7 @@ class SurveyMoments(EffectiveMoments):
         return None if cells is None else degrees_of_freedom(cells)
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The numbers of strata and clusters, and the sum of the weights."""
         cells = self.cells
         lines = []
@@ -807,7 +807,7 @@ class ReplicateMoments(SurveyMoments):
         return same_rows and self.replication == other.replication
 
     @property
-    def _header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> HeaderLines:
         """The number of replicates, and the sum of the weights."""
         count = len(self.replication.coefficients)
         return [("replicates", f"{count:,} ({self.replication.method})"), *super()._header]
@@ -908,9 +908,7 @@ class PartSurveyMoments(MeanChannelMoments, PooledSurveyMoments):
         return [PRECISION]
 
 
-def _merged(
-    first: SampleCells, second: SampleCells, second_places: NDArray[np.intp]
-) -> SampleCells | None:
+def _merged(first: SampleCells, second: SampleCells, second_places: Indices) -> SampleCells | None:
     """The rows of two groups of one sample; None where units have more rows than were sampled.
 
     second_places : the places of the second's units among those of the first.
@@ -939,7 +937,7 @@ def _merged(
     return both
 
 
-def _same_units(first: SampleCells, second: SampleCells) -> NDArray[np.intp] | None:
+def _same_units(first: SampleCells, second: SampleCells) -> Indices | None:
     """The places of the second's units in the order of the first's; None where they differ."""
     if first.units is second.units:
         order = np.arange(len(first.units))
@@ -950,7 +948,7 @@ def _same_units(first: SampleCells, second: SampleCells) -> NDArray[np.intp] | N
     return order if np.array_equal(first.drawn, second.drawn[order]) else None
 
 
-def _scattered(values: Floats, places: NDArray[np.intp], size: int) -> Floats:
+def _scattered(values: Floats, places: Indices, size: int) -> Floats:
     """(size, ...) values at their places, 0 elsewhere."""
     spread = np.zeros((size, *values.shape[1:]))
     spread[places] = values

@@ -15,11 +15,19 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import check_count, check_instance, check_numbers, cut, quote_list
 from rrstats._names import checked_keywords
-from rrstats._typing import ColumnLike, ColumnNames, Counts, Floats
+from rrstats._typing import (
+    Array,
+    ColumnLike,
+    ColumnNames,
+    Counts,
+    Floats,
+    Indices,
+    JsonObject,
+    Labels,
+)
 from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import blocks
@@ -55,13 +63,11 @@ from rrstats.estimation.report_columns.sample_design import (
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
-from rrstats.mechanisms.frame_plans import FramePlan
-from rrstats.mechanisms.krr import NO_INFORMATION, MechanismLike, RowRates, as_mechanism
+from rrstats.mechanisms.frame_plans import MechanismOrPlan
+from rrstats.mechanisms.krr import NO_INFORMATION, RowRates, as_mechanism
 from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.serialization import check_depth, from_dict
 from rrstats.randomness.sources import BLOCK_ROWS
-
-Codes = NDArray[np.intp]
 
 _MAX_EXACT_COUNT = 2**53
 """Up to it a double of a document holds every count exactly."""
@@ -88,7 +94,7 @@ class UnitCounts:
 
     units: SampleUnits
     drawn: Counts
-    places: Codes
+    places: Indices
     rows: Counts
     reported: Counts
     weights: Floats | None = None
@@ -137,9 +143,7 @@ class UnitCounts:
         self_index = np.searchsorted(places, self_places)
         other_index = np.searchsorted(places, other_places)
 
-        def total(
-            self_sums: NDArray[Any], other_sums: NDArray[Any], unit_axis: int
-        ) -> NDArray[Any]:
+        def total(self_sums: Array, other_sums: Array, unit_axis: int) -> Array:
             shape = list(self_sums.shape)
             shape[unit_axis] = len(places)
             summed = np.zeros(shape, dtype=self_sums.dtype)
@@ -179,7 +183,7 @@ class UnitCounts:
         """The (stratum, cluster) of the units that have rows in the sample."""
         return [self.units.keys[place] for place in np.flatnonzero(self.drawn).tolist()]
 
-    def spread(self, keys: Sequence[tuple[Hashable, Hashable]]) -> tuple[NDArray[Any], ...]:
+    def spread(self, keys: Sequence[tuple[Hashable, Hashable]]) -> tuple[Array, ...]:
         """The drawn rows, rows, reported, sums and totals of some units, 0 where there are none."""
         places = self.units.places_of(keys)
         position = np.full(len(self.units) + 1, len(self.places))
@@ -199,7 +203,7 @@ class UnitCounts:
         )
 
 
-def _all_units(first: SampleUnits, second: SampleUnits) -> tuple[SampleUnits, Codes, Codes]:
+def _all_units(first: SampleUnits, second: SampleUnits) -> tuple[SampleUnits, Indices, Indices]:
     """The units of either sample, and the place of each unit of the first and of the second."""
     if first is second:
         places = np.arange(len(first))
@@ -339,7 +343,7 @@ class Tally:
         counts = self.counts + other.counts
         return Tally(self.mechanism, counts, self.n_missing + other.n_missing, self.plan)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the tally as plain JSON, to store counts and to add them later.
 
         Returns
@@ -418,7 +422,7 @@ _SUMS_TOLERANCE = 1e-9
 """Relative distance of two sums of the same weights that is rounding."""
 
 
-def tally_to_json(tally: Tally) -> dict[str, Any]:
+def tally_to_json(tally: Tally) -> JsonObject:
     """The document of `Tally.to_dict`.
 
     ``n`` and ``reported`` are a number and (m,) counts.  With a design they are lists over its
@@ -426,7 +430,7 @@ def tally_to_json(tally: Tally) -> dict[str, Any]:
     infinite sum is null.  ``replicates`` has the sums of replicate weights and their method.
     """
     counts = tally.counts
-    document: dict[str, Any] = {"v": VERSION, "mechanism": tally.mechanism.to_dict()}
+    document: JsonObject = {"v": VERSION, "mechanism": tally.mechanism.to_dict()}
     if not tally.sampled:
         document |= {"n": tally.n, "reported": tally.reported.tolist()}
     else:
@@ -635,7 +639,7 @@ def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool)
 @checked_keywords
 def tally(
     reports: Any,
-    mechanism: MechanismLike | FramePlan | None = None,
+    mechanism: MechanismOrPlan | None = None,
     prob: float | None = None,
     *,
     columns: ColumnNames | None = None,
@@ -722,7 +726,7 @@ class CountedReports(NamedTuple):
     """
 
     tallies: dict[Any, Any]
-    groups: tuple[Hashable, ...] | None
+    groups: Labels | None
     several: bool
     rows: int
 
@@ -905,7 +909,7 @@ class GroupTallies:
 
     mechanism: Mechanism
     labels: Sequence[Any]
-    bounds: Codes
+    bounds: Indices
     counts: UnitCounts
     n_missing: Counts
     plan: PlanParts | None = None
@@ -988,7 +992,7 @@ def _no_replicates(replication: Replication, size: int, m: int) -> ReplicateSums
     return ReplicateSums.zeros(replication, size, m)
 
 
-def _rows_of_units(column: ReportColumn, unit_codes: Codes | None, count: int) -> Counts:
+def _rows_of_units(column: ReportColumn, unit_codes: Indices | None, count: int) -> Counts:
     """(count,) the number of rows of the data in each unit."""
     if unit_codes is None:
         total = column.rows if column.times is None else int(column.times.sum())
@@ -1020,7 +1024,7 @@ class _PairSums(NamedTuple):
 def _sums(
     column: ReportColumn,
     sample: Rows,
-    pairs: Codes | None,
+    pairs: Indices | None,
     size: int,
     *,
     replicates: ReplicateSums | None = None,
@@ -1065,14 +1069,14 @@ def _sums(
     return sums
 
 
-def _present_rows(encoded: Encoded) -> Codes | slice:
+def _present_rows(encoded: Encoded) -> Indices | slice:
     """The places of the rows with a report."""
     if not encoded.outside.size:
         return slice(None)
     return np.delete(np.arange(len(encoded.codes)), encoded.outside)
 
 
-def _taken(values: NDArray[Any] | None, rows: Any) -> NDArray[Any] | None:
+def _taken(values: Array | None, rows: Any) -> Array | None:
     """The values of some rows; None if there are none."""
     return None if values is None else values[rows]
 
@@ -1084,9 +1088,9 @@ class _PresentReports(NamedTuple):
     no group.  times, weights, replicates : as in the column and the sample, if they have any.
     """
 
-    codes: NDArray[Any]
-    place: Codes
-    times: NDArray[Any] | None
+    codes: Array
+    place: Indices
+    times: Array | None
     weights: Floats | None
     replicates: Floats | None
 
@@ -1131,7 +1135,7 @@ def _add_reports(
         replicates.add(reports.replicates, weights, place, report=report, flat=flat)
 
 
-def _add(sums: NDArray[Any], places: Codes, values: NDArray[Any] | None) -> None:
+def _add(sums: Array, places: Indices, values: Array | None) -> None:
     """Add values at flat indices, one by one; doubles hold counts up to 2**53."""
     added = np.bincount(places, values, minlength=sums.size).astype(sums.dtype, copy=False)
     sums += added.reshape(sums.shape)
