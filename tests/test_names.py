@@ -266,9 +266,12 @@ def example_names():
         "reds": rng.integers(0, 5, 600),
         "table": released.rr.crosstab("smoker", "region"),
         "means": released.rr.means("age", "smoker"),
-        "fit": rr.regression.mixed("smoker ~ age + (1 | region)", released),
+        "fit": rr.logit("smoker ~ age", released),
+        "mixed": rr.regression.mixed("smoker ~ age + (1 | region)", released),
         "cells": pd.DataFrame({"region": ["north", "south"], "age": 50.0, "people": [900, 800]}),
-        "control": rr.estimate(["no"] * 70 + ["yes"] * 30, ["no", "yes"], 0.75),
+        "control": rr.estimate(
+            ["never"] * 590 + ["once", "often"] * 5, ["never", "once", "often"], 0.99
+        ),
         "kept": np.zeros((2, 3), dtype=np.uint8),
         "text": rr.client.encode_report(M, "yes"),
         "collect": lambda values: rr.privatize(values, ["no", "yes"], epsilon=1),
@@ -277,16 +280,19 @@ def example_names():
 
 
 @pytest.mark.filterwarnings("ignore::rrstats.errors.RRStatsWarning")
-def test_examples_of_the_table_run():
-    """Each call that an error shows fits; those of files take the arguments that they name."""
+def test_examples_of_the_table_run(tmp_path, monkeypatch):
+    """Each call that an error shows fits; files, and a long audit, take these arguments."""
+    monkeypatch.chdir(tmp_path)
     names = example_names()
     for call, example in answers().examples.items():
         function, _, arguments = example.partition("(")
-        if not function.startswith("rr.files."):
+        if function.startswith("rr.files.") or call == "audit":
+            home = rr if call == "audit" else rr.files
+            if hasattr(home, call):  # one without pyarrow, too
+                bound = inspect.signature(getattr(home, call)).bind
+                eval(f"bound({arguments}", {**names, "bound": bound})  # the text is our own
+        else:
             eval(example, dict(names))  # the text is our own
-        elif hasattr(rr.files, call):
-            bound = inspect.signature(getattr(rr.files, call)).bind
-            eval(f"bound({arguments}", {**names, "bound": bound})  # the text is our own
 
 
 def test_options_of_a_typed_dict():

@@ -283,7 +283,9 @@ class RegressionResult(FrameTable):
         """
         contrasts = self._contrasts(terms)
         value = contrasts @ self.estimates
-        covariance = contrasts @ self.covariance @ contrasts.T
+        used = (contrasts != 0).any(axis=0)
+        weights = contrasts[:, used]  # others may have no errors, and NaN times 0 is NaN
+        covariance = weights @ self.covariance[np.ix_(used, used)] @ weights.T
         rank = len(contrasts)
         if not (np.isfinite(covariance).all() and np.linalg.matrix_rank(covariance) == rank):
             raise ArgumentValueError(

@@ -357,6 +357,16 @@ def test_a_deviation_of_0_is_the_fit_without_groups():
     assert any("is 0" in note for note in fit.notes)
 
 
+def test_a_deviation_of_0_leaves_tests_of_coefficients():
+    """It has no error, which is no part of theirs: the square of z, as of a fit with one."""
+    fit = fit_of(alike())
+    assert np.isnan(fit.bse.iloc[-1])
+    z = fit.params["x"] / fit.bse["x"]
+    assert_allclose(fit.wald_test("x").statistic, z**2, rtol=1e-12)
+    with pytest.raises(ArgumentValueError, match="some of these have none"):
+        fit.wald_test(fit.params.index[-1])
+
+
 def test_the_test_of_no_variance_is_half_of_chi_squared():
     """Twice the gain over the plain fit, and half of its tail."""
     fit = warner_fit()
