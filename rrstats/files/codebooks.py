@@ -8,7 +8,6 @@ taken from answers tell answers.
 from __future__ import annotations
 
 import datetime
-import json
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
@@ -21,12 +20,12 @@ import pandas as pd
 from rrstats._checks import check_ending, check_one_of, naming_column, needing, quote
 from rrstats._display import columns, counted, label
 from rrstats._names import checked_keywords
-from rrstats._typing import JsonObject
 from rrstats.data.categories import Categories, categories_from_json
 from rrstats.data.declared import whole_words
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.files.atomic import named
 from rrstats.files.xlsforms import choices_of
+from rrstats.mechanisms.documents import parse_json
 from rrstats.mechanisms.krr import answers_of
 from rrstats.mechanisms.number_design import number
 
@@ -246,7 +245,7 @@ def _xlsform(path: Path, declare: Declare) -> Declared:
 
 def _json(path: Path, declare: Declare) -> Declared:
     """A Table Schema, alone or in a resource or a package; or an object from column to answers."""
-    document = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=_distinct)
+    document = parse_json(path.read_bytes().decode("utf-8-sig"))
     if not isinstance(document, dict):
         raise MetadataError(f"{path} must hold a JSON object, found {type(document).__name__}")
     resources = [part for part in document.get("resources", []) if isinstance(part, dict)]
@@ -259,14 +258,6 @@ def _json(path: Path, declare: Declare) -> Declared:
     if schemas:
         return _table_schema(schemas[0], declare)
     return {name: _declaration(value, declare) for name, value in document.items()}
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
-    """An object of JSON; raises for a name that stands twice, of which JSON would lose one."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise MetadataError("a JSON object of the codebook has a name twice; keep one")
-    return found
 
 
 def _is_schema(document: Any) -> bool:

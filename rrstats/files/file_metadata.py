@@ -27,8 +27,8 @@ from rrstats._typing import ArrowMetadata, JsonObject
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.files.file_records import SPARK, objects_in
+from rrstats.mechanisms.documents import parse_object
 from rrstats.mechanisms.records import KEY, ColumnRecord, write
-from rrstats.mechanisms.serialization import parse_object
 
 DOCUMENT = "_rrstats.json"
 """The file of a directory that records how its columns were made."""
@@ -193,20 +193,21 @@ def _silent(attributes: object, names: Sequence[str]) -> JsonObject:
 
 
 def _names(text: bytes, names: Sequence[str]) -> bool:
-    """True if a column's name is a word of the text, or of any text in it as JSON."""
+    """True if a column's name is a word of the text, or of any text in it as JSON.
+
+    Objects are read as lists of pairs, so that none of two values of one key is lost.
+    """
     words = "|".join(re.escape(name.casefold()) for name in names)
     waiting: list[Any] = [text.decode(errors="replace")] if names else []
     while waiting:
         value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [*value, *value.values()]
-        elif isinstance(value, list):
+        if isinstance(value, list | tuple):
             waiting += value
         elif isinstance(value, str):
             if re.search(rf"(?<!\w)(?:{words})(?!\w)", value.casefold()):
                 return True
             with suppress(ValueError, RecursionError):
-                waiting.append(json.loads(value))
+                waiting.append(json.loads(value, object_pairs_hook=list))
     return False
 
 

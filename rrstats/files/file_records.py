@@ -16,8 +16,8 @@ from rrstats._names import checked_keywords
 from rrstats._typing import JsonObject
 from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.files.atomic import named
+from rrstats.mechanisms.documents import parse_object
 from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, read
-from rrstats.mechanisms.serialization import parse_object
 
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 

@@ -55,6 +55,7 @@ from rrstats.files.atomic import (
     replace_private,
     uninterrupted,
 )
+from rrstats.mechanisms.documents import parse_json
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import ColumnRecord
 from rrstats.mechanisms.row_privacy import VOID, row_epsilon, together
@@ -257,7 +258,7 @@ class Ledger:
 
     def _parse(self, text: bytes) -> _Book:
         _need(len(text) <= MAX_BYTES, "it is too large")
-        document = json.loads(text)
+        document = parse_json(text)
         version = document.get("v") if isinstance(document, dict) else None
         _need(
             version == VERSION,

@@ -21,7 +21,6 @@ cannot hold as it is written is refused, never rounded or trimmed.
 from __future__ import annotations
 
 import datetime
-import json
 import math
 import os
 import re
@@ -40,6 +39,7 @@ from rrstats.data.declared import WHOLE
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.documents import parse_json
 from rrstats.mechanisms.frame_plans import FramePlan, frame_plan
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, OLD_POLICY, POLICIES, ColumnRecord, read, write
@@ -197,13 +197,15 @@ def _reading(path: FilePath) -> Iterator[None]:
 
 def _parsed(path: Path) -> Any:
     """Contents of a document's file."""
-    readers: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
+    readers: dict[str, Callable[[str], Any]] = {".json": parse_json, ".toml": tomllib.loads}
     hint = "one column is given with its categories, as in 'health', categories, epsilon=1"
     check_ending(path, "a plan", readers, hint=hint)
     with named(f"cannot read {path}"):
         text = path.read_bytes()
     try:
         return _tagged(readers[path.suffix.lower()](text.decode("utf-8-sig")))
+    except MetadataError:
+        raise
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
         raise MetadataError(f"it is not {path.suffix[1:].upper()}: {why}") from None

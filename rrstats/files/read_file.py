@@ -26,8 +26,8 @@ from rrstats.files.csv import TextFile
 from rrstats.files.data_file import DataFile, ReportSpace
 from rrstats.files.estimate_file import describe_file, document_beside
 from rrstats.files.formats import Paths, open_released
+from rrstats.mechanisms.documents import parse_object
 from rrstats.mechanisms.records import KEY, ColumnRecord, asked_labels, check_asked_column, write
-from rrstats.mechanisms.serialization import parse_object
 
 _NULLABLE = {pa.bool_(): pd.BooleanDtype(), pa.int64(): pd.Int64Dtype()}
 """Types of pandas for reports of a CSV file that may be missing, as `privatize` has them."""

@@ -5,12 +5,12 @@ The families are `krr`, `unary` (with RAPPOR), `subset_selection`, `matrix_desig
 a question, and `number_design` has numbers between bounds.
 Statistics use only a mechanism's `channel`, in the form of `channel` or `matrix_channel`.
 `epsilon` converts probabilities, rounded towards privacy, and `deployments` has the epsilon of
-known ones; `serialization` reads the JSON of mechanisms.  `plans` has the mechanisms of a frame's
-plan, `plan_tables` those of a table of its columns, and `frame_plans` the plan itself; `records`
-has the records of privatized columns, `row_privacy` the epsilon of a row, and `attrs` the records
-in frames of pandas.  `surveys` is the catalogue of survey designs; `survey_design` has their class
-and its JSON, `survey_builder` makes their matrices, and `decks` has cards that are dealt without
-replacement.
+known ones; `documents` reads JSON strictly, and `serialization` that of mechanisms.  `plans` has
+the mechanisms of a frame's plan, `plan_tables` those of a table of its columns, and `frame_plans`
+the plan itself; `records` has the records of privatized columns, `row_privacy` the epsilon of a
+row, and `attrs` the records in frames of pandas.  `surveys` is the catalogue of survey designs;
+`survey_design` has their class and its JSON, `survey_builder` makes their matrices, and `decks` has
+cards that are dealt without replacement.
 `instantaneous_round` draws RAPPOR's reports of one wave.  Public: the list below, `rr.surveys`,
 `rr.planning.FramePlan`, and in `rr.privacy` the conversions of `epsilon` and `deployments`.
 docs/contributing.md lists what a new mechanism needs.

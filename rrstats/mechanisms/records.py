@@ -39,20 +39,14 @@ from rrstats.errors import (
     MetadataError,
 )
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.documents import check_depth, frozen, parse_json, parse_object
 from rrstats.mechanisms.epsilon import (
     largest_epsilon,
     prob_from_epsilon,
 )
 from rrstats.mechanisms.number_design import NumberDesign
 from rrstats.mechanisms.plans import PlanParts
-from rrstats.mechanisms.serialization import (
-    check_depth,
-    describe_difference,
-    from_dict,
-    frozen,
-    parse_object,
-    walk,
-)
+from rrstats.mechanisms.serialization import describe_difference, from_dict, walk
 
 KEY = "rrstats"
 
@@ -376,7 +370,9 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
         return []
     if isinstance(document, str | bytes):
         try:
-            document = json.loads(document)
+            document = parse_json(document)
+        except MetadataError as error:
+            raise MetadataError(f"the rrstats document cannot be used: {error}") from None
         except (ValueError, RecursionError):
             raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
     check_depth(document)

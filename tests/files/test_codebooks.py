@@ -370,7 +370,7 @@ def test_a_label_for_no_answer_in_a_list(tmp_path):
 DOCUMENTS = {
     "no JSON": ("{", "cannot be read as a codebook in JSON: JSONDecodeError"),
     "no object": ("[1]", "must hold a JSON object, found list"),
-    "a name twice": ('{"a": {"1": "x", "1": "y"}}', "has a name twice"),
+    "a key twice": ('{"a": {"1": "x", "1": "y"}}', "has a key twice"),
     "a column of no kind": ({"a": 3}, "must be a Table Schema, or an object from column"),
     "no column": ({}, "declares the answers of no column"),
     "no field": (

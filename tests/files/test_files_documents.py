@@ -228,7 +228,7 @@ def test_descriptions_of_others_are_passed_over(tmp_path, described):
     assert ["answer"] == list(files.estimate_file(target))
 
 
-# -- nesting ------------------------------------------------------------------------------------
+# -- nesting, and keys that stand twice ---------------------------------------------------------
 
 
 def deep(levels):
@@ -236,10 +236,19 @@ def deep(levels):
     return '{"v": 1, "columns": ' + "[" * levels + inner + "]" * levels + "}"
 
 
-@pytest.mark.parametrize("levels", [150, 3_000, 100_000])
-def test_nested_documents_are_refused_everywhere(tmp_path, levels):
-    """However deep a document is nested, wherever it lies: refused, and nothing recurses."""
-    text = deep(levels)
+TWICE = json.dumps(document("answer")).replace('"prob"', '"prob": 0.5, "prob"')
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *((deep(levels), "nested too deeply") for levels in (150, 3_000, 100_000)),
+        (TWICE, "a JSON object has a key twice"),
+    ],
+    ids=["150", "3,000", "100,000", "twice"],
+)
+def test_documents_that_cannot_be_trusted_are_refused_everywhere(tmp_path, text, message):
+    """However deep one is nested, or which of two values would count, wherever it lies."""
     fields = [{"name": "answer", "metadata": {"rrstats": text}}]
     places = {
         "key": {b"rrstats": text.encode()},
@@ -250,12 +259,24 @@ def test_nested_documents_are_refused_everywhere(tmp_path, levels):
     for name, metadata in places.items():
         path = tmp_path / f"{name}.parquet"
         pq.write_table(REPORTS.replace_schema_metadata(metadata), path)
-        refused(MetadataError, "nested too deeply", files.describe_file, path)
+        refused(MetadataError, message, files.describe_file, path)
     path = tmp_path / "reports.csv"
     path.write_text("answer\nnever\n")
     (tmp_path / "reports.csv.rrstats.json").write_text(text)
-    refused(DamagedDocumentError, "nested too deeply", files.describe_file, path)
+    refused(DamagedDocumentError, message, files.describe_file, path)
     plan = tmp_path / "plan.json"
     plan.write_text(text)
-    with pytest.raises(MetadataError, match="nested too deeply"):
+    with pytest.raises(MetadataError, match=message):
         files.privatize_file(tmp_path / "key.parquet", tmp_path / "x.parquet", plan)
+
+
+@pytest.mark.parametrize("value", ['"\\u0061nswer"', '{"\\u0061nswer": 1}', '["\\u0061nswer"]'])
+def test_no_value_of_a_key_that_stands_twice_is_passed_over(tmp_path, value):
+    """Metadata of others that name a private column are not copied, whichever value names it."""
+    note = f'{{"note": {value}, "note": 1}}'
+    path, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pq.write_table(REPORTS.replace_schema_metadata({"other": note, "kept": "{}"}), path)
+    simulate_file(path, target, {"answer": KRR}, rng=QUIET)
+    metadata = pq.read_metadata(target).metadata
+    assert b"kept" in metadata
+    assert b"other" not in metadata

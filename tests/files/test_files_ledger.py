@@ -484,6 +484,16 @@ def test_a_damaged_ledger_is_never_passed_over_nor_replaced(source, damage):
     assert [source.name, ledger.path.name] == names(source.parent)
 
 
+def test_a_ledger_with_a_key_twice_is_refused(source):
+    """JSON keeps the last: a second list of releases, or a second prob, would hide the first."""
+    ledger = Ledger.of(source)
+    release(ledger, YES_NO)
+    text = ledger.path.read_text()
+    for key in ("releases", "prob", "name"):
+        ledger.path.write_text(text.replace(f'"{key}":', f'"{key}": 0.5, "{key}":', 1))
+        refused(MetadataError, "damaged.* a key twice", ledger.epsilon, "smoker")
+
+
 def test_a_good_ledger_is_not_called_damaged(source):
     """The test above would pass if everything was; also written by hand, without defaults."""
     ledger = Ledger.of(source)

@@ -19,11 +19,11 @@ from rrstats.data.categories import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.attrs import Mechanisms
+from rrstats.mechanisms.documents import MAX_LEVELS
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.records import ColumnRecord, check_rates
 from rrstats.mechanisms.row_privacy import row_epsilon
-from rrstats.mechanisms.serialization import MAX_LEVELS
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 

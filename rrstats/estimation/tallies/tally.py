@@ -63,10 +63,11 @@ from rrstats.estimation.report_columns.sample_design import (
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
+from rrstats.mechanisms.documents import check_depth
 from rrstats.mechanisms.frame_plans import MechanismOrPlan
 from rrstats.mechanisms.krr import NO_INFORMATION, RowRates, as_mechanism
 from rrstats.mechanisms.plans import PlanParts
-from rrstats.mechanisms.serialization import check_depth, from_dict
+from rrstats.mechanisms.serialization import from_dict
 from rrstats.randomness.sources import BLOCK_ROWS
 
 _MAX_EXACT_COUNT = 2**53
