@@ -10,7 +10,7 @@
 - `plot_bars`: one bar for each row, such as the people that each design takes
 
 Each function draws on the given Axes, or on new ones.  The colours are those of Okabe and Ito
-(2008), which colour-blind readers can distinguish; markers, dashes and direct labels work in grey.
+(2008), which colour-blind readers can distinguish; markers and dashes work in grey.
 Text and lines take their colour from the Axes, so that dark styles work.
 """
 
@@ -455,7 +455,7 @@ def plot_lines(
     title: str | None = None,
     figsize: tuple[float, float] | None = None,
 ) -> Axes:
-    """Draw a line for each column of a frame, with its name at its end.
+    """Draw a line for each column of a frame, with a legend in the order of their ends.
 
     Parameters
     ----------
@@ -491,13 +491,15 @@ def plot_lines(
     ``plot_lines(power, log="x", percent="y", ylabel="power")`` draws it.
     """
     ax = _axes(ax, figsize or (7.5, 4.0))
-    lines: list[tuple[str, Any]] = []
+    lines: list[tuple[tuple[float, float], Any, str]] = []
     for place, text in enumerate(_texts(frame.columns)):
         values = frame.iloc[:, place].replace([np.inf, -np.inf], np.nan).dropna()
         style = _MARKERS[place % 7] + _DASHES[place % 4]
         line = ax.plot(values.index, values, style, color=COLORS[place % 6], linewidth=1.8, ms=4.5)
         if len(values):
-            lines.append((text, line[0]))
+            # The highest end first; of lines that end together the one that is higher on the way.
+            height = round(float(values.iloc[-1]), 3), float(values.mean())
+            lines.append((height, line[0], text))
     ax.set_xscale("log" if "x" in log else "linear")
     ax.set_yscale("log" if "y" in log else "linear")
     for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
@@ -507,8 +509,11 @@ def plot_lines(
     ax.set_xlabel(_title(frame.index), parse_math=False)
     ax.set_ylabel(ylabel, parse_math=False)
     ax.spines[["top", "right"]].set_visible(False)
-    _name_lines(ax, lines)
     _finish(ax, title)
+    if lines:
+        lines.sort(key=lambda entry: entry[0], reverse=True)
+        _, handles, names = zip(*lines, strict=True)
+        _draw_legend(ax, handles, names, loc="center left", bbox_to_anchor=(1, 0.5))
     return ax
 
 
@@ -570,34 +575,8 @@ def plot_bounds(
     ax.set_xlabel(_title(frame.index), parse_math=False)
     ax.set_ylabel(ylabel, parse_math=False)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
     _finish(ax, title)
     return ax
-
-
-def _name_lines(ax: Axes, lines: Sequence[tuple[str, Any]]) -> None:
-    """Write names beside the ends of lines, as far apart as their letters need."""
-    ax.autoscale_view()  # limits are found lazily, and transData has the last ones
-    to_axes = ax.transData + ax.transAxes.inverted()
-    entries = [(to_axes.transform(line.get_xydata()), line, text) for text, line in lines]
-    # The highest end first; of lines that end together the one that is higher on the way.
-    entries.sort(key=lambda entry: (-round(entry[0][-1, 1], 2), -entry[0][:, 1].mean()))
-    gap = 14 / 72 / (ax.get_window_extent().height / ax.figure.dpi)
-    # From the top down each keeps its distance from the one above; then all move up into the Axes.
-    steps = gap * np.arange(len(entries))
-    heights = np.minimum.accumulate([points[-1, 1] for points, *_ in entries] + steps) - steps
-    heights += max(0.0, -float(heights.min(initial=0.0)))
-    ink = ax.xaxis.label.get_color()
-    for (points, line, text), height in zip(entries, heights, strict=True):
-        style: Any = {"color": line.get_color(), "transform": ax.transAxes, "clip_on": False}
-        ax.plot([points[-1, 0], 1.03], [points[-1, 1], height], linewidth=0.5, **style)
-        (sample,) = ax.plot([1.03, 1.06, 1.09], [height, height, height], **style)
-        sample.update_from(line)
-        sample.set(**style, markevery=[1])
-        ax.text(
-            1.1, height, text, transform=ax.transAxes, color=ink, fontsize=8.5, va="center",
-            parse_math=False,
-        )  # fmt: skip
 
 
 def plot_bars(
@@ -812,24 +791,30 @@ def _name_rows(ax: Axes, texts: Sequence[str]) -> None:
 
 def _finish(ax: Axes, title: str | None) -> None:
     """The legend above the Axes, in one line where there is room, and the title above it."""
-    names = ax.get_legend_handles_labels()[1]
+    handles, names = ax.get_legend_handles_labels()
     lines = 0
     width = ax.get_window_extent().width / ax.figure.dpi
-    if names and (ax.containers or not ax.texts):
+    if names:
         lines = max(1, math.ceil(0.065 * sum(len(name) + 6 for name in names) / width))
         across = -(-len(names) // lines)
-        legend = ax.legend(
-            loc="lower left", bbox_to_anchor=(0, 1), ncols=across, fontsize=8, frameon=False,
+        _draw_legend(
+            ax, handles, names, loc="lower left", bbox_to_anchor=(0, 1), ncols=across,
             borderaxespad=0.3, handlelength=1.4, columnspacing=1.4,
-            labelcolor=ax.xaxis.label.get_color(),
         )  # fmt: skip
-        for entry in legend.get_texts():
-            entry.set_parse_math(False)
-            entry.set_text(entry.get_text().strip())
     text = "\n".join(
         textwrap.fill(line, max(20, int(13 * width))) for line in (title or "").split("\n")
     )
     ax.set_title(text, fontsize=10, loc="left", pad=8 + 14 * lines, parse_math=False)
+
+
+def _draw_legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], **layout: Any) -> None:
+    """A legend in the style of the Axes, whose names are no mathematics."""
+    legend = ax.legend(
+        handles, names, fontsize=8, frameon=False, labelcolor=ax.xaxis.label.get_color(), **layout
+    )
+    for entry in legend.get_texts():
+        entry.set_parse_math(False)
+        entry.set_text(entry.get_text().strip())
 
 
 def _format(axis: Any, percent: bool = False, log: bool = False, signed: bool = True) -> None:

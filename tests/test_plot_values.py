@@ -745,18 +745,19 @@ def test_ends_of_cells_belong_to_the_cells():
 
 
 def test_each_line_and_each_bar_is_that_of_its_name():
-    """Names stand at the ends of their own lines; bars have their own numbers."""
+    """The legend names each line by its look; bars have their own numbers."""
     x = pd.Index([10, 20, 40], name="people")
     frame = pd.DataFrame({"b": [0.2, 0.5, 0.6], 2: [0.9, np.nan, 0.1], "a": [0.3, 0.4, np.inf]}, x)
     ax = plots.plot_lines(frame)
-    samples = {line.get_ydata()[0]: line for line in ax.lines if line.get_xdata()[0] == 1.03}
+    legend = ax.get_legend()
+    texts = [text.get_text() for text in legend.get_texts()]
+    samples = dict(zip(texts, legend.legend_handles, strict=True))
     for place, name in enumerate(frame):
-        (text,) = (text for text in ax.texts if text.get_text() == label(name))
         finite = frame[name][np.isfinite(frame[name])]
         line = ax.lines[place]
         assert finite.index.tolist() == list(line.get_xdata())
         assert finite.tolist() == list(line.get_ydata())
-        sample = samples[text.get_position()[1]]
+        sample = samples[label(name)]
         for look in ("get_color", "get_marker", "get_linestyle"):
             assert getattr(line, look)() == getattr(sample, look)()
     values = pd.Series([3, 1200, -0.25], pd.Index(["z", None, "a"], dtype=object))
