@@ -686,6 +686,17 @@ def complete_rows(missing: str, missing_rows: Mapping[str, Booleans], rows: int)
     return np.asarray(~np.logical_or.reduce([np.zeros(rows, dtype=np.bool_), *gaps.values()]))
 
 
+def named_or_values(values: Any, data: pd.DataFrame | None, argument: str) -> Any:
+    """A column of data by its name, or values as they are."""
+    if not isinstance(values, str):
+        return values
+    if data is None:
+        raise ArgumentTypeError(
+            f"{argument} must be a column of values, found a name, and no data to look it up in"
+        )
+    return column_of(data, values)
+
+
 def column_or_values(
     values: Any, data: pd.DataFrame | None, rows: int, argument: str, *labelled_rows: Any
 ) -> Any:
@@ -696,8 +707,7 @@ def column_or_values(
     """
     if values is None:
         return None
-    if isinstance(values, str):
-        values = column_of(data, values)
+    values = named_or_values(values, data, argument)
     for other in labelled_rows:
         aligned(other, {argument: values})
     refuse_reports(values, argument, "give a column that was not privatized")

@@ -45,7 +45,7 @@ from rrstats.estimation.report_columns.sample_design import SampleDesign
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.mechanisms.survey_design import list_samples
-from rrstats.regression.design_matrix import orthonormal, table_of
+from rrstats.regression.design_matrix import labelled, orthonormal, table_of
 from rrstats.regression.fit_tables import FitTable, logit_ends, wald_ends
 from rrstats.regression.item_counts import CountOutcome, count_starts
 from rrstats.regression.likelihood import Likelihood, fitted
@@ -752,26 +752,24 @@ def _open_direct(request: ModelRequest, direct: Any) -> tuple[ListCounts, Boolea
     if answers is None:
         raise ArgumentValueError("direct must be the answers to the direct question, found None")
     absent = np.asarray(pd.isna(pd.Series(answers)))
-    columns = {
-        name: with_values.column(name, column, rows) for name, column in with_values.columns.items()
-    }
     if with_values.sample_design.replicates is not None:
         raise ArgumentValueError(
             "list_with_direct takes weights, strata and clusters, found replicates; use "
             "list_regression with method='linear', which takes them"
         )
+    labels = labelled(request.data)
     resolved = replace(
         with_values,
-        data=None,
+        data=None if labels is None else pd.DataFrame(index=labels.index),
         group=with_values.column("group", request.group, rows),
         weights=None,
-        design=replace(with_values.sample_design, **columns),
+        design=with_values.survey,
     )
     people = _open(resolved, {"the direct answers": absent})
-    labels = pd.Series(answers).to_numpy(dtype=object)
+    direct_answers = pd.Series(answers).to_numpy(dtype=object)
     if people.data.keep is not None:
-        labels = labels[people.data.keep]
-    admits = _admits(labels, people.categories)
+        direct_answers = direct_answers[people.data.keep]
+    admits = _admits(direct_answers, people.categories)
     _check_denying(people, admits)
     return people, admits
 

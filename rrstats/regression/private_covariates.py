@@ -24,9 +24,8 @@ import pandas as pd
 from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats, Indices
 from rrstats.data.categories import category_numbers
-from rrstats.data.columns import aligned, column_of, numbers
+from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns.replicates import replicate_weights
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportSource,
@@ -34,7 +33,13 @@ from rrstats.estimation.report_columns.report_columns import (
     report_column,
 )
 from rrstats.estimation.report_columns.report_frames import ReportFrame, check_together, not_asked
-from rrstats.estimation.report_columns.sample_design import Replicates, SampleDesign, design_of
+from rrstats.estimation.report_columns.sample_design import (
+    Replicates,
+    Rows,
+    SampleDesign,
+    design_of,
+    rows_of,
+)
 from rrstats.estimation.tallies.arrays import has_scores
 from rrstats.estimation.tallies.sampled_rows import UnitSums
 from rrstats.mechanisms.records import ColumnRecord
@@ -47,6 +52,7 @@ from rrstats.regression.design_matrix import (
     covariates,
     from_r,
     labelled,
+    named_or_values,
     sides,
     source_of,
     table_of,
@@ -510,9 +516,9 @@ class ModelRequest:
         """The design of the survey."""
         return design_of(self.weights, self.design)
 
-    @property
-    def columns(self) -> dict[str, Any]:
-        """Weights, strata, clusters, frequencies and offset, without those that are None."""
+    @cached_property
+    def survey(self) -> SampleDesign:
+        """The design of the survey, with columns of the data in place of their names."""
         design = self.sample_design
         if design.finite:
             argument = "population" if design.probabilities is None else "probabilities"
@@ -520,8 +526,28 @@ class ModelRequest:
                 "the design of a regression has weights, strata, clusters and replicates, found "
                 f"{argument}; give weights that say it"
             )
-        columns = {**design.columns, "frequencies": self.frequencies, "offset": self.offset}
-        return {name: column for name, column in columns.items() if column is not None}
+        return design.with_columns(
+            lambda argument, column: named_or_values(column, self.frame, argument)
+        )
+
+    def sample(self, rows: int) -> Rows:
+        """Weights, strata, clusters and replicates of the rows, which may lack some."""
+        return rows_of(
+            labelled(self.data),
+            rows,
+            design=self.survey,
+            others={"outcome": self.values},
+            gaps=("weights", "strata", "clusters"),
+        )
+
+    def of_people(self, rows: int) -> dict[str, Floats]:
+        """(rows,) frequencies and offset, those that are given; NaN where they are missing."""
+        given = {"frequencies": self.frequencies, "offset": self.offset}
+        return {
+            name: _numbers(self.column(name, values, rows), name, rows)
+            for name, values in given.items()
+            if values is not None
+        }
 
     @cached_property
     def opened(self) -> PrivateCovariates:
@@ -575,12 +601,6 @@ class ModelRequest:
         """Raise MetadataError for an outcome that may hold reports under another name."""
         if self.sides is not None:
             check_ordinary(ReportFrame.of(self.frame), [self.sides.outcome])
-
-    def check_labels(self) -> None:
-        """Raise for an outcome whose rows have other labels than the data."""
-        if self.formula is None:
-            aligned(labelled(self.data), {"outcome": self.values})
-        aligned(self.values, {"replicates": self.sample_design.replicates})
 
     def column(self, argument: str, values: Any, rows: int) -> Any:
         """Values of an argument, which may be the name of a column of the data."""
@@ -675,16 +695,13 @@ def open_model(
     private = request.private
     if not rows:
         raise ArgumentValueError("there must be at least one row, found none")
-    request.check_labels()
-    numeric, labels = _columns_of_people(request, rows)
-    clusters = labels.get("clusters")
+    sample = request.sample(rows)
+    numeric = request.of_people(rows)
     opened = _open_design(request, rows)
-    missing_rows = {**absent, **opened.missing(), **private.missing()}
+    missing_rows = {**absent, **opened.missing(), **private.missing(), **sample.missing}
     missing_rows |= {name: np.isnan(column) for name, column in numeric.items()}
-    missing_rows |= {name: np.asarray(column.isna()) for name, column in labels.items()}
     complete = _complete_in_plan(request, missing_rows, outcome, rows)
-    kept, weight, frequency = _people(numeric, complete, rows)
-    replicates = _replicates(request, numeric, kept, weight * frequency)
+    kept, weight, frequency = _people(sample.weights, numeric.get("frequencies"), complete)
     keep = None if kept.all() else kept
     design = opened.evaluated(keep)
     order, same, varying = _by_profile(design, private)
@@ -699,12 +716,12 @@ def open_model(
         weights=weight * frequency,
         squares=weight * weight * frequency,
         people=round(float(frequency.sum())),
-        weighted="weights" in numeric,
-        clusters=None if clusters is None else _clusters(clusters[kept]),
+        weighted=sample.weights is not None,
+        clusters=_clusters(sample, kept),
         offset=numeric["offset"][kept] if "offset" in numeric else None,
-        units=_sampled_units(request, labels, kept),
-        stratified="strata" in labels,
-        replicates=replicates,
+        units=UnitSums.of(sample, kept, request.survey.lonely_psu),
+        stratified=request.survey.strata is not None,
+        replicates=_replicates(sample, kept, weight * frequency),
     )
 
 
@@ -724,42 +741,12 @@ def _complete_in_plan(
     return complete_rows(request.missing, missing_in_plan, rows) & in_plan
 
 
-def _columns_of_people(
-    request: ModelRequest, rows: int
-) -> tuple[dict[str, Floats], dict[str, pd.Series[Any]]]:
-    """Weights, frequencies and offset as numbers, and labels of strata and clusters."""
-    columns = {name: request.column(name, each, rows) for name, each in request.columns.items()}
-    names = [name for name in columns if name in ("strata", "clusters")]
-    labels = {name: pd.Series(columns.pop(name)) for name in names}
-    return {name: _numbers(column, name, rows) for name, column in columns.items()}, labels
-
-
-def _sampled_units(
-    request: ModelRequest, labels: Mapping[str, pd.Series[Any]], kept: Booleans
-) -> UnitSums | None:
-    """The strata and clusters of the used rows; None without any."""
-    if not labels:
+def _replicates(sample: Rows, kept: Booleans, weights: Floats) -> Replicates | None:
+    """Replicate weights of the used rows, on the scale of their (used rows,) weights; or None."""
+    if sample.replicates is None or sample.weights is None:
         return None
-    lonely_psu = request.sample_design.lonely_psu
-    return UnitSums.of(labels.get("strata"), labels.get("clusters"), kept, lonely_psu)
-
-
-def _replicates(
-    request: ModelRequest, numeric: Mapping[str, Floats], kept: Booleans, weights: Floats
-) -> Replicates | None:
-    """Replicate weights of the used rows, on the scale of their (rows,) weights; or None."""
-    design = request.sample_design
-    if design.replicates is None:
-        return None
-    rows = len(kept)
-    values = design.replicates
-    if design.replicate_names:
-        columns = [request.column("replicates", name, rows) for name in design.replicate_names]
-        values = np.stack([numbers(column, "replicates", rows) for column in columns], axis=1)
-    full = np.nan_to_num(numeric["weights"])
-    values = replicate_weights(values, full, rows)[kept]
-    scaled = values * (weights / full[kept])[:, None]
-    return Replicates(scaled, design.replication(values.shape[1]))
+    scale = weights / sample.weights[kept]
+    return sample.replicates._replace(weights=sample.replicates.weights[kept] * scale[:, None])
 
 
 def _open_design(request: ModelRequest, rows: int) -> DesignMatrix:
@@ -772,28 +759,25 @@ def _open_design(request: ModelRequest, rows: int) -> DesignMatrix:
 
 
 def _numbers(column: Any, name: str, rows: int) -> Floats:
-    """A column of numbers, NaN where missing; weights and frequencies are at least 0."""
+    """A column of numbers, NaN where missing; frequencies are whole and at least 0."""
     values = numbers(column, name, rows)
     if name == "offset":
         return values
-    wrong = values < 0
-    if name == "frequencies":
-        wrong |= (values != np.round(values)) & ~np.isnan(values)
+    wrong = (values < 0) | ((values != np.round(values)) & ~np.isnan(values))
     if wrong.any():
-        rule = "whole" if name == "frequencies" else "finite"
         raise ArgumentValueError(
-            f"{name} must be {rule} numbers of at least 0, found {int(wrong.sum())} others"
+            f"{name} must be whole numbers of at least 0, found {int(wrong.sum())} others"
         )
     return values
 
 
 def _people(
-    numeric: Mapping[str, Floats], complete: Booleans, rows: int
+    weights: Floats | None, frequencies: Floats | None, complete: Booleans
 ) -> tuple[Booleans, Floats, Floats]:
     """(rows,) the people that take part, and their (used rows,) weights and frequencies."""
-    ones = np.ones(rows)
-    weight = numeric.get("weights", ones)
-    frequency = numeric.get("frequencies", ones)
+    rows = len(complete)
+    weight = np.ones(rows) if weights is None else weights
+    frequency = np.ones(rows) if frequencies is None else frequencies
     kept = complete & (weight * frequency > 0)  # rows that stand for nobody take no part
     if not kept.any():
         raise ArgumentValueError(
@@ -801,14 +785,16 @@ def _people(
         )
     weight = weight[kept]
     frequency = frequency[kept]
-    if "weights" in numeric:  # a mean of 1
+    if weights is not None:  # a mean of 1
         weight = weight * (frequency.sum() / (weight @ frequency))
     return kept, weight, frequency
 
 
-def _clusters(labels: pd.Series[Any]) -> Indices:
-    """(used rows,) numbers of clusters from 0 on."""
-    codes = pd.factorize(labels)[0]
+def _clusters(sample: Rows, kept: Booleans) -> Indices | None:
+    """(used rows,) numbers of clusters from 0 on, alike in all strata; None without clusters."""
+    if sample.unit_codes is None or not sample.units.cluster_labels:
+        return None
+    codes = pd.factorize(sample.units.clusters[sample.unit_codes[kept]])[0]
     if codes.max() == 0:
         raise ArgumentValueError("clusters must be at least 2, found 1: it has no variance")
     return np.asarray(codes, dtype=np.intp)

@@ -81,12 +81,24 @@ def bare(frame):
         lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), offset=turned.weight),
         lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), frequencies=turned.pay),
         lambda f, turned: rr.linear(f.pay, f[["age"]].to_numpy(), weights=turned.weight),
+        lambda f, turned: rr.linear(
+            f.pay.tolist(),
+            f[["age"]],
+            design=rr.SampleDesign(f.weight, replicates=turned[["weight"] * 2], method="JK1"),
+        ),
     ],
 )
 def test_series_of_another_order_are_refused(people, fit):
     """Outcome, weights, clusters, offset and frequencies are never matched by position."""
     turned = people.sample(frac=1, random_state=1)
     refused(ArgumentValueError, "must have the same index as", fit, people, turned)
+
+
+@pytest.mark.parametrize("name", ["weights", "clusters", "offset"])
+def test_names_of_columns_need_data(people, name):
+    """Without data there is no column to look up."""
+    words = f"{name} must be a column of values, found a name"
+    refused(ArgumentTypeError, words, rr.logit, people.smoker, **given(name, "age"))
 
 
 def test_the_offset_of_profiles_goes_with_them(people):

@@ -124,6 +124,28 @@ def test_strata_are_linearized():
     assert ((fit.df > 10) & (fit.df < CLUSTERS - 2)).all()
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"strata": "region"},
+        {"clusters": "district"},
+        {"weights": "weight", "strata": "region", "clusters": "district"},
+    ],
+)
+def test_rows_that_lack_a_part_of_the_design_are_left_out(columns):
+    """With missing="drop" the fit is that of the other rows; a missing label is no unit."""
+    frame, _ = people()
+    for place, name in enumerate(columns.values()):
+        frame.loc[place, name] = np.nan
+    how = {"mechanism": FORCED, "design": rr.SampleDesign(**columns), "vcov": "linearized"}
+    fit = rr.logit("report ~ x", frame, missing="drop", **how)
+    rest = rr.logit("report ~ x", frame.dropna(subset=[*columns.values()]), **how)
+    assert fit.nobs == len(frame) - len(columns)
+    assert_allclose(fit.cov_params(), rest.cov_params(), rtol=1e-10)
+    with pytest.raises(ArgumentValueError, match=f"missing values: 1 in {next(iter(columns))}"):
+        rr.logit("report ~ x", frame, **how)
+
+
 def test_one_stratum_of_rows_is_the_robust_sandwich():
     """Rows that are clusters of one stratum have HC0 times n / (n - 1)."""
     frame, _ = people()

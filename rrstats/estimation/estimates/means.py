@@ -20,7 +20,7 @@ from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Array, Booleans, Column, ColumnLike, Counts, Floats, Indices, RateLike
-from rrstats.data.columns import aligned, blocks, numbers
+from rrstats.data.columns import blocks, numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
 from rrstats.estimation.estimates.estimated_number import EstimatedNumber
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
@@ -35,8 +35,7 @@ from rrstats.estimation.report_columns.sample_design import (
     SampleDesign,
     design_of,
     refuse_missing,
-    refuse_name,
-    refuse_weights,
+    rows_of,
 )
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.sampled_rows import SampledRows, sampled_rows
@@ -683,11 +682,11 @@ def means(
             "target must be 'population' where the values are reports of a number, whose noise is "
             "no part of the error for these rows"
         )
-    indexed = with_index(values, reports)
     design = design_of(weights, design)
-    aligned(indexed, {"reports": reports, "weights": design.weights})
     grouped = read_groups(reports, (mechanism, prob, epsilon), group=group)
-    y, w, out = read_rows(values, design.weights, grouped)
+    others = {"reports": reports}
+    sample = rows_of(values, grouped.rows, design=design, others=others, gaps=("weights",))
+    y, w, out = read_rows(values, sample.weights, grouped)
     y, centre = _centred(y, out)
     sums, naive = sums_of(grouped, y, w, out)
     n = round(float(sums.rows.sum()))
@@ -697,7 +696,7 @@ def means(
         raise ArgumentValueError(
             "target must be 'population' because these samples identify the groups only together"
         )
-    sampled = sampled_rows(design, grouped, indexed, weights=w, left_out=out, target=target)
+    sampled = sampled_rows(design, sample, grouped, left_out=out, target=target)
     estimates = Means(
         categories=grouped.categories,
         n=n,
@@ -733,26 +732,16 @@ def read_groups(reports: Any, arguments: tuple[Any, Any, Any], *, group: Any) ->
     return report_column(reports, *arguments, group=group)
 
 
-def with_index(values: Any, reports: Any) -> Any:
-    """The column whose index others must have: the first Series."""
-    return values if isinstance(values, pd.Series) else reports
-
-
 def read_rows(
-    values: Any, weights: Any, grouped: ReportColumn
+    values: Any, weights: Floats | None, grouped: ReportColumn
 ) -> tuple[Floats, Floats | None, Booleans]:
     """Values, weights, and the rows that lack a value or a weight.
 
     grouped : the reports of the groups, opened.
     """
-    if weights is not None:
-        refuse_name(weights, "weights", "numbers")
     refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
-    refuse_reports(weights, "weights", "use weights from ordinary columns")
     y = numbers(values, "values", grouped.rows)
     if weights is None:
         return y, None, np.isnan(y)
-    w = numbers(weights, "weights", grouped.rows)
-    refuse_weights("weights", grouped.rows, int((w < 0).sum()), float(np.nansum(w)))
-    out = np.isnan(y) | np.isnan(w)
-    return y, np.where(out, 0.0, w), out
+    out = np.isnan(y) | np.isnan(weights)
+    return y, np.where(out, 0.0, weights), out

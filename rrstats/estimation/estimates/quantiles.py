@@ -19,13 +19,13 @@ from rrstats._checks import check_level, check_probability
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Floats, Indices, RateLike
-from rrstats.data.columns import aligned, blocks
+from rrstats.data.columns import blocks
 from rrstats.errors import LowPrecisionWarning, warn
-from rrstats.estimation.estimates.means import read_groups, read_rows, with_index
+from rrstats.estimation.estimates.means import read_groups, read_rows
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.report_columns.report_columns import ReportColumn
 from rrstats.estimation.report_columns.report_frames import not_asked
-from rrstats.estimation.report_columns.sample_design import SampleDesign, design_of
+from rrstats.estimation.report_columns.sample_design import SampleDesign, design_of, rows_of
 from rrstats.estimation.tallies.sampled_rows import SampledRows, sampled_rows
 from rrstats.inference.contrasts import Interval, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
@@ -678,12 +678,11 @@ def quantiles(
     """
     check_target(target)
     probs = tuple(check_probability(p, "q", "()") for p in np.atleast_1d(q).tolist())
-    indexed = with_index(values, by)
     design = design_of(weights, design)
-    aligned(indexed, {"by": by, "weights": design.weights})
     grouped = read_groups(by, (mechanism, prob, None), group=group)
-    y, w, out = read_rows(values, design.weights, grouped)
-    sampled = sampled_rows(design, grouped, indexed, weights=w, left_out=out, target=target)
+    sample = rows_of(values, grouped.rows, design=design, others={"by": by}, gaps=("weights",))
+    y, w, out = read_rows(values, sample.weights, grouped)
+    sampled = sampled_rows(design, sample, grouped, left_out=out, target=target)
     rows = _sorted(grouped, y, w, out | grouped.missing(), sampled=sampled)
     if grouped.rates is not None:
         grouped.rates.check_informative(rows.order, every=True)

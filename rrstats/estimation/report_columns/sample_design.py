@@ -8,9 +8,9 @@ rows: they are public.  A row may stand for several equal rows of the data that 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -199,6 +199,19 @@ class SampleDesign:
         )
         return list(replicates) if are_names else []
 
+    def with_columns(self, column_of: Callable[[str, Any], Any]) -> SampleDesign:
+        """The design with columns in place of their names.
+
+        column_of : gives the column for an argument and its name, or for a column itself.
+        """
+        if self is SIMPLE:
+            return SIMPLE
+        columns = {argument: column_of(argument, name) for argument, name in self.columns.items()}
+        if self.replicate_names:
+            weights = [column_of("replicates", name) for name in self.replicate_names]
+            columns["replicates"] = pd.concat(weights, axis=1)
+        return replace(self, **columns)
+
     def replication(self, count: int) -> Replication:
         """The rule by which variances follow from a number of replicates."""
         assert self.method is not None  # `check_replication` asks for it
@@ -301,16 +314,7 @@ def public_column(frame: ReportFrame, argument: str, name: Hashable) -> pd.Serie
 
 def frame_design(frame: ReportFrame, design: SampleDesign) -> SampleDesign:
     """The design with columns of a frame in place of their names."""
-    if design is SIMPLE:
-        return SIMPLE
-    columns: dict[str, Any] = {
-        argument: public_column(frame, argument, name) for argument, name in design.columns.items()
-    }
-    names = design.replicate_names
-    if names:
-        weights = [public_column(frame, "replicates", name) for name in names]
-        columns["replicates"] = pd.concat(weights, axis=1)
-    return replace(design, **columns)
+    return design.with_columns(partial(public_column, frame))
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,10 +392,11 @@ class Rows(NamedTuple):
 
     groups : the group of each row, or None.
     units : the strata and clusters; `ONE_UNIT` if there is one stratum and every row is a cluster.
-    unit_codes : (rows,) the unit of each row; None where there is one.
-    weights : (rows,); None without weights.
+    unit_codes : (rows,) the unit of each row, -1 where it is missing; None where there is one.
+    weights : (rows,), NaN where they are missing; None without weights.
     replicates : (rows, R) replicate weights, and how variances follow from them; or None.
     sampled : whether there are weights, strata, clusters or a population of known size.
+    missing : (rows,) where a column of the design is missing, for those that may be.
     """
 
     groups: Numbered | None = None
@@ -400,6 +405,7 @@ class Rows(NamedTuple):
     weights: Floats | None = None
     sampled: bool = False
     replicates: Replicates | None = None
+    missing: Mapping[str, Booleans] = {}
 
 
 def rows_of(
@@ -409,35 +415,50 @@ def rows_of(
     by: Any = None,
     design: SampleDesign | None = None,
     times: Counts | None = None,
+    others: Mapping[str, Any] | None = None,
+    gaps: Collection[str] = (),
 ) -> Rows:
     """Groups, strata, clusters and weights, each checked against the reports.
 
     times : (rows,) the number of rows of the data that each row stands for; None for 1.
+    others : further columns of the same rows, by argument, which are checked, too.
+    gaps : arguments of the design that may be missing in some rows; of others that is an error.
     """
     design = design or SIMPLE
-    if by is None and design is SIMPLE:
+    others = others or {}
+    if by is None and design is SIMPLE and not others:
         return Rows()
     labels = [] if by is None else columns_of(by)
     # A Series has an index, which other columns must match.
-    columns = [reports, *labels, *design.columns.values()]
+    columns = [reports, *others.values(), *labels, *design.columns.values()]
     reports = next((column for column in columns if isinstance(column, pd.Series)), reports)
-    for column in labels:
-        aligned(reports, {"by": column})
-    aligned(reports, {**design.names, "replicates": design.replicates})
+    of_design = {**others, **design.names, "replicates": design.replicates}
+    for by_argument in (*({"by": column} for column in labels), of_design):
+        aligned(reports, by_argument)
     groups = unit_codes = weights = None
     units = ONE_UNIT
+    missing: dict[str, Booleans] = {}
     if labels:
         opened = [_labels(column, rows, "by") for column in labels]
         groups = numbered(opened)
-    if design.strata is not None or design.clusters is not None:
-        units, unit_codes = _units(rows, design, times)
     for name in LIMITS:
         if name in design.columns:
-            weights = check_weights(design.columns[name], rows, times, name=name)
+            may_lack = name in gaps
+            weights = check_weights(design.columns[name], rows, times, name=name, gaps=may_lack)
+            if may_lack:
+                missing[name] = np.isnan(weights)
+    of_units = _labels_of_units(rows, design)
+    for name, column in of_units.items():
+        if name in gaps:
+            missing[name] = column.missing()
+        else:
+            _refuse_missing_labels(column, design.called.get(name, name), times)
+    if of_units:
+        units, unit_codes = _units(of_units)
     # With a population, rows outside a group count as sampled.
     sampled = unit_codes is not None or weights is not None or design.population is not None
     replicates = _replicates(rows, design, weights, times=times)
-    return Rows(groups, units, unit_codes, weights, sampled, replicates)
+    return Rows(groups, units, unit_codes, weights, sampled, replicates, missing)
 
 
 def _replicates(
@@ -457,7 +478,7 @@ def _replicates(
             "replicates must be the columns, found their names; names of columns are for the "
             "accessor of a frame, df.rr"
         )
-    values = replicate_weights(design.replicates, weights, rows)
+    values = replicate_weights(design.replicates, np.nan_to_num(weights), rows)
     return Replicates(values, design.replication(values.shape[1]))
 
 
@@ -566,21 +587,27 @@ def numbered_pairs(
     return _compressed(codes, group_count * unit_count)
 
 
-def _units(rows: int, design: SampleDesign, times: Counts | None) -> tuple[SampleUnits, Indices]:
-    """The strata and clusters of the sample, and the unit of each row."""
-    columns = {
+def _labels_of_units(rows: int, design: SampleDesign) -> dict[str, ReportColumn]:
+    """The labels of strata and clusters, of those that a design has."""
+    return {
         name: _labels(design.columns[name], rows, design.called.get(name, name))
         for name in ("strata", "clusters")
         if name in design.columns
     }
-    row_times = np.ones(rows, dtype=np.int64) if times is None else times
-    for name, column in columns.items():
-        absent = int(row_times[column.missing()].sum())
-        if absent:
-            raise ArgumentValueError(
-                f"{design.called.get(name, name)} must be known for every row, found {absent} of "
-                f"{row_times.sum()} missing"
-            )
+
+
+def _refuse_missing_labels(column: ReportColumn, name: str, times: Counts | None) -> None:
+    """Raise for rows of which a stratum or cluster is not known."""
+    row_times = np.ones(column.rows, dtype=np.int64) if times is None else times
+    absent = int(row_times[column.missing()].sum())
+    if absent:
+        raise ArgumentValueError(
+            f"{name} must be known for every row, found {absent} of {row_times.sum()} missing"
+        )
+
+
+def _units(columns: Mapping[str, ReportColumn]) -> tuple[SampleUnits, Indices]:
+    """The strata and clusters of the sample, and the unit of each row."""
     codes, combinations = _combined(list(columns.values()))
     numbers = dict(zip(columns, combinations, strict=True))
     strata = np.zeros(len(combinations[0]), dtype=np.intp)
@@ -600,8 +627,11 @@ def check_weights(
     times: Counts | None = None,
     *,
     name: str = "weights",
+    gaps: bool = False,
 ) -> Floats:
     """(rows,) weights of at least 0, or 1 / probabilities; raises for anything else.
+
+    gaps : whether some may be missing, which are then NaN.
 
     >>> check_weights([0.5, 1.0, 0.25], 3, name="probabilities")
     array([2., 1., 4.])
@@ -611,9 +641,11 @@ def check_weights(
     values = numbers(column, name, rows, finite=False)
     low, high = LIMITS[name]
     is_valid = (values >= low) & (values <= high) | (values == 0) & (name == "weights")
+    if gaps:
+        is_valid |= np.isnan(values)
     row_times = np.ones(rows, dtype=np.int64) if times is None else times
     refused = int(row_times[~is_valid].sum())
-    refuse_weights(name, int(row_times.sum()), refused, float(values.sum()))
+    refuse_weights(name, int(row_times.sum()), refused, float(np.nansum(values)))
     return values if name == "weights" else np.asarray(1 / values)
 
 

@@ -9,20 +9,25 @@ Source: Binder (1983).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
-import pandas as pd
 
 from rrstats._typing import Booleans, Floats, Indices
 from rrstats.data.columns import blocks
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.replicates import replicate_df
 from rrstats.estimation.report_columns.report_columns import ReportColumn
-from rrstats.estimation.report_columns.sample_design import Replicates, SampleDesign, rows_of
+from rrstats.estimation.report_columns.sample_design import (
+    Replicates,
+    Rows,
+    SampleDesign,
+    refuse_weights,
+)
 
 
 class UnitSums(NamedTuple):
@@ -39,16 +44,20 @@ class UnitSums(NamedTuple):
     lonely_psu: str
 
     @classmethod
-    def of(cls, strata: Any, clusters: Any, kept: Booleans, lonely_psu: str) -> UnitSums:
-        """The units of rows with labels of strata, clusters or both."""
-        rows = len(kept)
-        stratum = np.zeros(rows, dtype=np.intp)
-        if strata is not None:
-            stratum = pd.factorize(strata)[0]
-        unit = np.arange(rows) if clusters is None else pd.factorize(clusters)[0]
-        pairs = np.stack([stratum, unit], axis=1)
-        occurring, codes = np.unique(pairs, axis=0, return_inverse=True)
-        return cls(codes.ravel()[kept], occurring[:, 0], np.bincount(occurring[:, 0]), lonely_psu)
+    def of(cls, sample: Rows, kept: Indices | Booleans, lonely_psu: str) -> UnitSums | None:
+        """The units of the used rows of a sample; None without strata and clusters.
+
+        kept : the places of the used rows, or (rows,) which these are; each has a unit.
+        """
+        codes = sample.unit_codes
+        if codes is None:
+            return None
+        strata = sample.units.strata
+        if sample.units.row_is_cluster.any():  # every row is a unit
+            known = codes >= 0
+            strata = strata[codes[known]]
+            codes = np.cumsum(known) - 1
+        return cls(codes[kept], strata, np.bincount(strata), lonely_psu)
 
     @property
     def df(self) -> int:
@@ -175,44 +184,36 @@ class SampledRows:
 
 def sampled_rows(
     design: SampleDesign,
+    sample: Rows,
     grouped: ReportColumn,
-    indexed: Any,
     *,
-    weights: Floats | None,
     left_out: Booleans,
     target: str,
 ) -> SampledRows | None:
     """The strata and clusters, or replicate weights, of the used rows; None without any.
 
-    grouped : the reports.  indexed : a column with the index that those of the design need.
-    weights, left_out : of all rows; None for 1, and rows that lack something else than a report.
+    sample : all rows, by the design.  grouped : the reports.
+    left_out : (rows,) those that lack something else than a report.
     """
     if design.finite:
         raise ArgumentValueError(
             "design must have no population and no probabilities for sums over single rows; give "
             "weights, whose intervals are a little wider"
         )
-    if design.strata is None and design.clusters is None and design.replicates is None:
+    if sample.unit_codes is None and sample.replicates is None:
         return None
     if target == "sample":
         raise ArgumentValueError("with a design target must be 'population', got 'sample'")
     rows = grouped.rows
-    sample = rows_of(indexed, rows, design=design)
     kept = np.flatnonzero(~(left_out | grouped.missing()))
-    units = None
-    if sample.unit_codes is not None:
-        codes = sample.unit_codes
-        strata = sample.units.strata
-        if sample.units.row_is_cluster.any():  # every row is a cluster
-            strata = strata[codes]
-            codes = np.arange(rows)
-        units = UnitSums(codes[kept], strata, np.bincount(strata), design.lonely_psu)
-        if design.lonely_psu == "certainty":
-            units.refuse_single("or give lonely_psu='adjust'; 'certainty' is for estimates")
+    units = UnitSums.of(sample, kept, design.lonely_psu)
+    if units is not None and design.lonely_psu == "certainty":
+        units.refuse_single("or give lonely_psu='adjust'; 'certainty' is for estimates")
     replicates = sample.replicates
     if replicates is not None:
         replicates = replicates._replace(weights=replicates.weights[kept])
-    full = np.ones(rows) if weights is None else weights
+    full = np.ones(rows) if sample.weights is None else sample.weights
+    refuse_weights("weights", rows, int(np.isnan(full).sum()), math.inf)
     sampled = SampledRows(kept, full[kept], units, replicates)
     if len(kept) and sampled.df < 1:
         raise ArgumentValueError(
