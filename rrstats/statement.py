@@ -14,11 +14,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance
 from rrstats._display import Block, Text, as_markdown, as_text, chance, label
 from rrstats._version import __version__

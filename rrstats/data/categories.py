@@ -22,13 +22,13 @@ import numbers
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_numbers, cut
 from rrstats._typing import Floats, Indices, Labels
 from rrstats.data.declared import declared_list, increase

@@ -12,12 +12,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from decimal import Decimal
-from functools import cached_property
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, Codes, is_missing
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance
 from rrstats._display import columns, label, percent, percent_range, wrap
 from rrstats._names import checked_keywords, did_you_mean
@@ -127,7 +128,7 @@ class StudyQuestion:
         """The names that `estimate` takes: "plain", and those of other models of the reports."""
         return (PLAIN, *self._readings)
 
-    @functools.cached_property
+    @cached_property
     def _plain(self) -> Estimate:
         return self._estimate(self.counts, self.mechanism)
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy
 
+from rrstats._cached import cached_property
 from rrstats._typing import Counts, Floats, Indices
 from rrstats.inference.optimize import first_accepted
 

@@ -12,10 +12,10 @@ Sources: Bell and McCaffrey (2002); Pustejovsky and Tipton (2018) for tests of s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._typing import Booleans, Floats
 
 MAX_CLUSTERS = 100

@@ -12,11 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance, quote_list
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, Counts, JsonObject, Labels

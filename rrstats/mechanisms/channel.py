@@ -20,12 +20,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance, check_one_of
 from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError

@@ -17,13 +17,13 @@ import math
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import (
     check_instance,
     check_level,

@@ -15,12 +15,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from numbers import Number
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, check_prob
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, CategoriesLike, Floats, Indices

@@ -26,12 +26,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rrstats._cached import cached_property
 from rrstats._typing import Array, Floats, Indices
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import (

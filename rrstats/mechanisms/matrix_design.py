@@ -15,12 +15,12 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance, check_rows, quote, quote_list
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, CategoriesLike, JsonObject, Labels

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import (
     check_epsilon,
     check_number,

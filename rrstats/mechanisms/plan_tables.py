@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._typing import Array, Floats, Indices, Labels
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError

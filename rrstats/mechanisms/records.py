@@ -16,12 +16,12 @@ import json
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_one_of, cut
 from rrstats._names import checked_keywords
 from rrstats._typing import ArrowMetadata, JsonObject

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance, check_left_out
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, Booleans, Indices, JsonObject, Labels

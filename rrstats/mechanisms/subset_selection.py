@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_epsilon, check_exactly_one, check_number, check_whole_number
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, CategoriesLike

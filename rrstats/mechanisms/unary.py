@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_exactly_one, check_number
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, Booleans, CategoriesLike, Counts, JsonObject

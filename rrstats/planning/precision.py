@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import scipy
 
+from rrstats._cached import cached_property
 from rrstats._checks import (
     check_count,
     check_instance,

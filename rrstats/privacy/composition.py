@@ -13,12 +13,12 @@ import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance, check_number, check_numbers, check_whole_number
 from rrstats._display import FrameTable
 from rrstats._names import checked_keywords

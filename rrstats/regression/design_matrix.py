@@ -18,12 +18,12 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_one_of, check_rows, needing
 from rrstats._names import nearest
 from rrstats._typing import Booleans, Floats

@@ -18,12 +18,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 
+from rrstats._cached import cached_property
 from rrstats._typing import Floats, Indices
 from rrstats.inference.optimize import Derivatives, Maximum, maximize
 from rrstats.regression.outcomes import ReportedOutcome, Terms

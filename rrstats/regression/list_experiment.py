@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_bool, check_level, check_one_of, quote_list
 from rrstats._display import HeaderLines, label, percent_range
 from rrstats._names import checked_keywords

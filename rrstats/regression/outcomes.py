@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._checks import quote
 from rrstats._typing import Booleans, Floats, Indices, Labels
 from rrstats.errors import ArgumentValueError

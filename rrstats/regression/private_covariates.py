@@ -15,12 +15,12 @@ import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats, Indices
 from rrstats.data.categories import category_numbers

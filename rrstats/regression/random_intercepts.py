@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_left_out, check_level
 from rrstats._display import HeaderLines
 from rrstats._names import checked_keywords

@@ -13,13 +13,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 import pandas as pd
 import scipy
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance, check_level, check_one_of, quote, quote_list
 from rrstats._display import FrameTable, HeaderLines, SummaryTable, counted, label
 from rrstats._names import MissingMembers, checked_keywords, checked_options

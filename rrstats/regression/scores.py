@@ -27,12 +27,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._display import HeaderLines, counted
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats, Indices

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from itertools import product
 from math import prod
 from typing import Any, cast
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_distinct, check_instance
 from rrstats._typing import Counts, Floats, Indices, Labels
 from rrstats.data.categories import Categories

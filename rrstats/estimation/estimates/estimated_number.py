@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_level
 from rrstats._display import percent_range
 from rrstats._names import MissingMembers, checked_keywords

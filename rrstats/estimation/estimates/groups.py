@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_level, quote, quote_list
 from rrstats._display import CellFormats, HeaderLines, label
 from rrstats._names import checked_keywords, checked_options

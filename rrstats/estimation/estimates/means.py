@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
 import scipy
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 import scipy
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_level
 from rrstats._display import HeaderLines, counted, label, percent_range
 from rrstats._names import checked_options

@@ -12,11 +12,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from math import prod
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._typing import Counts, Floats
 from rrstats.estimation.estimates.axes import Axis, kron_all, margin_tally
 from rrstats.estimation.estimates.estimate import Estimate

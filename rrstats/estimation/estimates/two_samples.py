@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy
 
+from rrstats._cached import cached_property
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats, Labels
 from rrstats.estimation.estimates.result import LabelledInterval

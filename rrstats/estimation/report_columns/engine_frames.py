@@ -10,13 +10,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import needing
 from rrstats._typing import Counts, Labels
 from rrstats.data.codecs import codec_of

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_instance, check_left_out, check_one_of, check_rows
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Counts, Floats, Indices, Labels

@@ -8,10 +8,10 @@ Source: see `inference.dealt_cards`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_one_of
 from rrstats._display import counted
 from rrstats._typing import Booleans, Floats

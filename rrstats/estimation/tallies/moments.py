@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_one_of, check_proportions
 from rrstats._display import HeaderLines
 from rrstats._typing import Array, Booleans, Floats, Indices, NumbersByCategory

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._typing import Booleans, Floats, Indices
 from rrstats.data.columns import blocks
 from rrstats.errors import ArgumentValueError

@@ -24,12 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
 
+from rrstats._cached import cached_property
 from rrstats._typing import Floats, Indices
 from rrstats.data.columns import blocks
 from rrstats.errors import ArgumentValueError

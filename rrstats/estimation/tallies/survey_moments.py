@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
+from rrstats._cached import cached_property
 from rrstats._checks import check_number, check_one_of
 from rrstats._display import HeaderLines
 from rrstats._typing import Array, Booleans, Floats, Indices
