@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import rrstats as rr
-from rrstats.data.categories import categories_to_json
+from rrstats.data.category_json import categories_to_json
 from rrstats.data.identifiers import identity
 from rrstats.privatization import single as client
 from rrstats.randomness import keyed, samplers

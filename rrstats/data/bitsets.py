@@ -20,9 +20,10 @@ from rrstats._typing import Array, Counts, Labels
 from rrstats.data.arrow import arrow_kind, arrow_type
 from rrstats.data.builders import NumpyBuilder, ReportLayout
 from rrstats.data.categories import is_missing
+from rrstats.data.cell_types import type_of
 from rrstats.data.codecs import ReportCodec, open_reports
 from rrstats.data.columns import Column
-from rrstats.data.encoders import Encoded, Reader, type_of
+from rrstats.data.encoders import Encoded, Reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 if TYPE_CHECKING:

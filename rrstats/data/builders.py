@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from rrstats._typing import Array, Indices
 from rrstats.data.arrow import arrow_type, category_array
 from rrstats.data.categories import Categories, Codes
+from rrstats.data.cell_types import storage_type, type_of
 from rrstats.data.columns import Column, unchanged
-from rrstats.data.encoders import storage_type, type_of
 
 Mask = NDArray[np.bool_]
 

@@ -17,17 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from rrstats._typing import Array, Booleans, Floats, Indices
-from rrstats.data.arrow import (
-    are_word_places,
-    arrow_kind,
-    arrow_objects,
-    arrow_type,
-    chunks_of,
-    is_plain_number,
-)
+from rrstats._typing import Array, Booleans, Indices
+from rrstats.data.arrow import are_word_places, arrow_kind, arrow_type, chunks_of
 from rrstats.data.categories import Categories, Codes
-from rrstats.data.number_spaces import NumberGrid, NumberSpace, number_of
+from rrstats.data.cell_types import kind_of_type, objects_in, storage_type, type_of
+from rrstats.data.number_readers import number_reader
+from rrstats.data.number_spaces import NumberGrid, NumberSpace
 from rrstats.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -40,19 +35,6 @@ _MAX_TABLE_SPAN = 4096
 
 _BLOCK_CELLS = 1 << 16
 """Cells looked up at a time, so that intermediate arrays stay in the cache."""
-
-_KINDS = {
-    "b": "bool",
-    "i": "int",
-    "u": "int",
-    "f": "float",
-    "U": "str",
-    "T": "str",
-    "S": "bytes",
-    "M": "date",
-    "m": "duration",
-}
-"""Kind of category by the kind of a NumPy type."""
 
 # Types whose hash and equality are Python's own: a dict serves them exactly, and never raises.
 _HONEST_TYPES = {str, np.str_, int, float, type(None)}
@@ -307,49 +289,6 @@ def _of_numbers(categories: Categories, dtype: np.dtype[Any]) -> Encoder:
 # -- numbers between bounds ----------------------------------------------------------------
 
 
-NumberReader = Callable[[Any], tuple[Floats, Indices]]
-"""A function from cells to doubles, NaN where missing, and the places of no numbers."""
-
-
-def number_reader(dtype: Any) -> NumberReader:
-    """Prepare a silent reader: a warning would tell of an answer that overflows, or the like."""
-    return np.errstate(all="ignore")(_number_reader(dtype))
-
-
-def _number_reader(dtype: Any) -> NumberReader:
-    """The reader of a type."""
-    arrow = arrow_type(dtype)
-    nothing = np.empty(0, dtype=np.intp)
-    if arrow is not None and is_plain_number(arrow):
-
-        def from_arrow(cells: Any) -> tuple[Floats, Indices]:
-            parts = [
-                np.array(chunk.to_numpy(zero_copy_only=False), dtype=np.float64)
-                for chunk in chunks_of(cells)
-            ]
-            return np.concatenate([np.empty(0), *parts]), nothing
-
-        return from_arrow
-    if arrow is None and storage_type(dtype).kind in "iuf":
-        if isinstance(dtype, np.dtype):
-            return lambda cells: (cells.astype(np.float64), nothing)
-        return lambda cells: (cells.to_numpy(dtype=np.float64, na_value=np.nan), nothing)
-
-    def from_objects(cells: Any) -> tuple[Floats, Indices]:
-        listed = _listed(cells)
-        numbers = np.empty(len(listed))
-        others = []
-        for place, cell in enumerate(listed):
-            try:
-                numbers[place] = number_of(cell)
-            except Exception:  # no number, or an object that raises when looked at
-                others.append(place)
-                numbers[place] = np.nan
-        return numbers, np.array(others, dtype=np.intp)
-
-    return from_objects
-
-
 def bound_reader(
     domain: Categories, like: Any
 ) -> Callable[[Any], tuple[Booleans, Booleans, bool]] | None:
@@ -466,28 +405,13 @@ def _of_encoded(categories: Categories, of_values: Encoder) -> Encoder:
     return codes
 
 
-def _listed(cells: Any) -> list[Any]:
-    """The Python objects of a list or of any array."""
-    if isinstance(cells, list):
-        return cells
-    if hasattr(cells, "to_pylist"):
-        return arrow_objects(cells)
-    if isinstance(cells, np.ndarray):
-        listed: list[Any] = cells.tolist()
-        return listed
-    if isinstance(cells, pd.Categorical):
-        cells = cells.astype(object)
-        return list(cells)
-    return list(cells.to_numpy(dtype=object, na_value=None).tolist())
-
-
 def _of_objects(categories: Categories) -> Encoder:
     """Codes of Python objects of any kind, hostile ones too; from a list or any array."""
     k = categories.k
     dtype = categories.dtype
 
     def codes_of(cells: Any) -> Codes:
-        listed = _listed(cells)
+        listed = objects_in(cells)
         types = set(map(type, listed))
         if not (types <= _HONEST_TYPES or types <= {bool, type(None)}):
             return np.fromiter(map(categories.code, listed), dtype, len(listed))
@@ -500,35 +424,3 @@ def _of_objects(categories: Categories) -> Encoder:
         return codes
 
     return codes_of
-
-
-# -- kinds ---------------------------------------------------------------------------------
-
-
-def type_of(cells: Any) -> Any:
-    """The declared type of an array of any library; of a list, that of objects."""
-    if isinstance(cells, list):
-        return np.dtype(object)
-    return cells.dtype if hasattr(cells, "dtype") else cells.type
-
-
-def storage_type(dtype: Any) -> np.dtype[Any]:
-    """The NumPy type of the numbers behind a declared type of NumPy or pandas; else objects."""
-    if isinstance(dtype, np.dtype):
-        return dtype
-    masked: np.dtype[Any] = dtype.numpy_dtype if hasattr(dtype, "numpy_dtype") else np.dtype(object)
-    return masked
-
-
-def kind_of_type(dtype: Any) -> str:
-    """The kind of category that a declared type can hold; "any" where it does not say."""
-    if isinstance(dtype, pd.CategoricalDtype):
-        return kind_of_type(dtype.categories.dtype)
-    if isinstance(dtype, pd.StringDtype):
-        return "str"
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        return "instant"
-    arrow = arrow_type(dtype)
-    if arrow is not None:
-        return arrow_kind(arrow)
-    return _KINDS.get(storage_type(dtype).kind, "any")

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from rrstats._typing import Array
 from rrstats.data.arrow import arrow_kind, arrow_type
 from rrstats.data.categories import is_missing
+from rrstats.data.cell_types import kind_of_type, storage_type, type_of
 from rrstats.data.columns import open_column
-from rrstats.data.encoders import kind_of_type, storage_type, type_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.keyed import Identity
 

@@ -20,7 +20,8 @@ import pandas as pd
 from rrstats._checks import check_ending, check_one_of, naming_column, needing, quote
 from rrstats._display import columns, counted, label
 from rrstats._names import checked_keywords
-from rrstats.data.categories import Categories, categories_from_json
+from rrstats.data.categories import Categories
+from rrstats.data.category_json import categories_from_json
 from rrstats.data.declared import whole_words
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.files.atomic import named

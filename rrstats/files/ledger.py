@@ -41,7 +41,7 @@ from typing import Any
 from rrstats._checks import cut, quote_list
 from rrstats._typing import JsonObject, Labels
 from rrstats._version import __version__
-from rrstats.data.categories import categories_to_json
+from rrstats.data.category_json import categories_to_json
 from rrstats.errors import DamagedDocumentError, FileError, SecondReleaseError
 from rrstats.files.atomic import (
     LEDGER,

@@ -21,7 +21,8 @@ from rrstats._checks import check_instance, quote_list
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, Counts, JsonObject, Labels
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Categories, categories_to_json
+from rrstats.data.categories import Categories
+from rrstats.data.category_json import categories_to_json
 from rrstats.data.codecs import codec_of
 from rrstats.errors import (
     ArgumentTypeError,

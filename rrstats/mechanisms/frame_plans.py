@@ -35,12 +35,8 @@ from rrstats._checks import (
 from rrstats._display import Block, as_fragment, as_text, chance, label
 from rrstats._names import checked_keywords
 from rrstats._typing import ColumnNames, Floats, JsonObject, Labels
-from rrstats.data.categories import (
-    Categories,
-    categories_from_json,
-    categories_to_json,
-    is_unicode,
-)
+from rrstats.data.categories import Categories, is_unicode
+from rrstats.data.category_json import categories_from_json, categories_to_json
 from rrstats.data.columns import place_of
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.inference.contrasts import normal_quantile

@@ -16,12 +16,8 @@ from typing import Any
 from rrstats._checks import check_instance, cut
 from rrstats._names import checked_keywords
 from rrstats._typing import JsonObject, Labels
-from rrstats.data.categories import (
-    Categories,
-    categories_from_json,
-    categories_to_json,
-    is_unicode,
-)
+from rrstats.data.categories import Categories, is_unicode
+from rrstats.data.category_json import categories_from_json, categories_to_json
 from rrstats.errors import (
     MetadataError,
 )

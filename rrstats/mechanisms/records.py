@@ -25,11 +25,7 @@ from rrstats._cached import cached_property
 from rrstats._checks import check_one_of, cut
 from rrstats._names import checked_keywords
 from rrstats._typing import ArrowMetadata, JsonObject
-from rrstats.data.categories import (
-    categories_digest,
-    categories_from_json,
-    categories_to_json,
-)
+from rrstats.data.category_json import categories_digest, categories_from_json, categories_to_json
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.data.columns import column_of, numbers
 from rrstats.data.declared import MAX_CATEGORIES as MAX_DECLARED

@@ -13,9 +13,7 @@ from typing import Any
 
 from rrstats._checks import check_instance, cut, type_name
 from rrstats._typing import JsonObject
-from rrstats.data.categories import (
-    categories_from_json,
-)
+from rrstats.data.category_json import categories_from_json
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from rrstats._checks import check_instance, check_one_of, quote_list
 from rrstats._typing import Array, CategoriesLike, JsonObject, Labels
-from rrstats.data.categories import Categories, categories_to_json
+from rrstats.data.categories import Categories
+from rrstats.data.category_json import categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, call_text, is_mechanism
 from rrstats.mechanisms.decks import Deck

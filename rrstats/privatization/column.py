@@ -18,10 +18,11 @@ import numpy as np
 from rrstats._checks import check_instance, check_rows, check_whole_number, quote
 from rrstats._typing import Array, Floats, Indices
 from rrstats.data.arrow import arrow_type
-from rrstats.data.categories import categories_to_json
+from rrstats.data.category_json import categories_to_json
+from rrstats.data.cell_types import kind_of_type
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import Column, aligned, open_column
-from rrstats.data.encoders import Encoded, bound_reader, kind_of_type, reader
+from rrstats.data.encoders import Encoded, bound_reader, reader
 from rrstats.data.identifiers import identity
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Chain, Mechanism

@@ -33,6 +33,7 @@ from rrstats._checks import (
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, Counts, FrameLike, RateLike
 from rrstats.data.categories import Categories
+from rrstats.data.cell_types import type_of
 from rrstats.data.columns import (
     aligned,
     check_any_column,
@@ -44,7 +45,8 @@ from rrstats.data.columns import (
     open_column,
     place_of,
 )
-from rrstats.data.encoders import number_reader, reader, type_of
+from rrstats.data.encoders import reader
+from rrstats.data.number_readers import number_reader
 from rrstats.data.number_spaces import NumberGrid
 from rrstats.data.rebuilt import rebuilt_column, rebuilt_index, rebuilt_polars, rebuilt_series
 from rrstats.errors import (

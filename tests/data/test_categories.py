@@ -17,7 +17,8 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Categories, categories_from_json, is_missing
+from rrstats.data.categories import Categories, is_missing
+from rrstats.data.category_json import categories_from_json
 from rrstats.data.columns import open_column, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.serialization import from_dict

@@ -12,7 +12,7 @@ from answers import CASES, CATEGORIES, QUIET, encode, objects
 from refusals import refused
 
 import rrstats as rr
-from rrstats.data import encoders
+from rrstats.data import cell_types
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import open_column
@@ -493,9 +493,9 @@ def test_arrow_numbers_follow_the_same_rules(own, categories, expected, pa):
 )
 def test_many_cells_of_arrow_become_few_objects(monkeypatch, categories, pa):
     """Dates, bytes and the like are looked up once for each distinct one: cells are many."""
-    sizes, real = [], encoders.arrow_objects
+    sizes, real = [], cell_types.arrow_objects
     monkeypatch.setattr(
-        encoders, "arrow_objects", lambda cells: sizes.append(len(cells)) or real(cells)
+        cell_types, "arrow_objects", lambda cells: sizes.append(len(cells)) or real(cells)
     )
     answers = pa.array([*categories * 1000, None])
     assert categories * 1000 == truth(answers, categories, missing="keep").to_pylist()[:-1]

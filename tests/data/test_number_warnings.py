@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rrstats.data.encoders import bound_reader, number_reader, reader
+from rrstats.data.encoders import bound_reader, reader
+from rrstats.data.number_readers import number_reader
 from rrstats.data.number_spaces import NumberGrid
 
 

@@ -15,7 +15,7 @@ from refusals import refused
 from scripted import Counting
 
 import rrstats as rr
-from rrstats.data.categories import categories_digest, categories_to_json
+from rrstats.data.category_json import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.attrs import Mechanisms

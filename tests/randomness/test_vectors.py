@@ -17,7 +17,7 @@ from node import NODE, needs_node
 
 import rrstats as rr
 from rrstats import mechanisms
-from rrstats.data.categories import categories_from_json, categories_to_json
+from rrstats.data.category_json import categories_from_json, categories_to_json
 from rrstats.privatization import single as client
 from rrstats.randomness import samplers
 

@@ -46,7 +46,8 @@ from rrstats._typing import (
     NumbersByCategory,
     RateLike,
 )
-from rrstats.data.categories import Categories, categories_from_json, category_numbers
+from rrstats.data.categories import Categories, category_numbers
+from rrstats.data.category_json import categories_from_json
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,

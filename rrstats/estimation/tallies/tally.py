@@ -28,7 +28,8 @@ from rrstats._typing import (
     JsonObject,
     Labels,
 )
-from rrstats.data.categories import Categories, categories_from_json, categories_to_json
+from rrstats.data.categories import Categories
+from rrstats.data.category_json import categories_from_json, categories_to_json
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import blocks
 from rrstats.data.encoders import Encoded
