@@ -139,6 +139,13 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
         (lambda: rr.logit("y ~ x", None, maxiter=9), "ends where the likelihood is largest"),
         (lambda: rr.planning.sample_size(0.1, 0.1, power=0.8), "rr.planning.people_for_power"),
         (lambda: rr.Tally([64, 36], M), r"rr.Tally.from_counts\(counts, mechanism\)"),
+        (lambda: rr.surveys.list_experiment(4, treat="t"), r"rr.regression.list_regression takes"),
+        (lambda: rr.surveys.list_experiment([2, 3], [0, 1]), r"data go to .*list_regression\("),
+        (lambda: rr.regression.list_regression([2, 3], [0, 1]), r"give mechanism=rr.*\(3, groups"),
+        (
+            lambda: rr.logit(pd.DataFrame(), "y ~ x"),
+            r"'smoker ~ age', df\), found DataFrame and st",
+        ),
         (lambda: rr.client.new_key(1), "new_key takes nothing by position, found 1 arguments"),
     ],
 )
@@ -438,6 +445,8 @@ def frames_and_results():
         ("rr", "OUE", "it is rr.mechanisms.UnaryEncoding"),
         ("rr", "RRlog", "rr.logit"),
         ("rr", "ictreg", "rr.surveys.list_experiment"),
+        ("rr df.rr", "list_experiment", "rr.regression.list_regression('count ~ 1', df, mech"),
+        ("rr", "ict_test", "it is rr.hypotheses.no_design_effect"),
         ("rr", "svydesign", "rr.SampleDesign"),
         ("rr hypotheses", "chi2", "rr.hypotheses.independence(table)"),
         ("hypotheses", "mcnemar", "it is rr.hypotheses.change"),

@@ -45,12 +45,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from rrstats._checks import check_instance, check_one_of, check_whole_number, quote, quote_list
+from rrstats._checks import (
+    check_instance,
+    check_one_of,
+    check_whole_number,
+    quote,
+    quote_list,
+    type_name,
+)
 from rrstats._display import label
 from rrstats._names import checked_keywords, missing_attribute
 from rrstats._typing import CategoriesLike, NumbersByCategory, Probability
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentValueError, NotIdentifiableError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import has_latent_classes, multinomial, normalized
 from rrstats.mechanisms.matrix_design import MatrixDesign, labels_of
@@ -1204,6 +1211,12 @@ def list_experiment(
 
     The mean count is 1.3 without the sensitive item and 1.61 with it.
     """
+    if hasattr(items, "__len__"):
+        raise ArgumentTypeError(
+            f"items must be a whole number, of control items, found {type_name(items)}; data go "
+            "to rr.regression.list_regression(counts, mechanism=rr.surveys.list_experiment(3, "
+            "groups=(0, 1)), group=treat)"
+        )
     control, treatment = groups_of_two(groups)
     return samples_of_pairs(
         {

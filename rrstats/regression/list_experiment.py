@@ -245,6 +245,12 @@ def _open(request: ModelRequest, absent: dict[str, Booleans] | None = None) -> L
     request.check_mechanism()
     if request.mechanism is not None:
         list_samples(request.mechanism)
+    elif request.record is None:
+        raise ArgumentTypeError(
+            "counts of items need the design, and the sample of each person; give "
+            "mechanism=rr.surveys.list_experiment(3, groups=(0, 1)), with the number of control "
+            "items and the labels of control and treatment, and group, the column of these labels"
+        )
     group = request.column("group", request.group, request.rows)
     column = report_column(request.values, request.mechanism, group=group)
     samples = list_samples(column.mechanism)

@@ -21,11 +21,11 @@ import numpy as np
 import pandas as pd
 
 from rrstats._cached import cached_property
-from rrstats._checks import check_instance
+from rrstats._checks import check_instance, type_name
 from rrstats._typing import Booleans, Floats, Indices
 from rrstats.data.categories import category_numbers
 from rrstats.data.columns import column_of, numbers
-from rrstats.errors import ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportSource,
@@ -459,6 +459,16 @@ class ModelRequest:
     classes: str | None = None
     numbers: Mapping[Any, Any] = field(default_factory=dict)
     in_parts: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a frame before its formula, as a mistake of order."""
+        is_frame = isinstance(self.outcome, pd.DataFrame) and self.mechanism is None
+        if is_frame or isinstance(self.data, str):
+            raise ArgumentTypeError(
+                "outcome must be a formula, or the column of the reports, and data the frame, as "
+                f"in rr.logit('smoker ~ age', df), found {type_name(self.outcome)} and "
+                f"{type_name(self.data)}"
+            )
 
     @cached_property
     def frame(self) -> pd.DataFrame | None:
