@@ -19,6 +19,8 @@ Files of any size: ``rr.files.privatize_file`` (needs pyarrow), or the command `
 from __future__ import annotations
 
 import importlib
+import os
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -63,6 +65,16 @@ _PLACES = {
 
 __all__ = sorted(name for name in _PLACES if name[0] != "_")
 
+_IMPORTING = threading.RLock()
+"""Held while a name is imported and while a process forks: in a child an import would not end."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_IMPORTING.acquire,
+        after_in_parent=_IMPORTING.release,
+        after_in_child=_IMPORTING.release,
+    )
+
 
 def __getattr__(name: str) -> Any:
     """A public name, imported when it is first used."""
@@ -70,7 +82,8 @@ def __getattr__(name: str) -> Any:
         names = importlib.import_module("rrstats._names")
         raise AttributeError(names.missing_attribute("rrstats", name, __all__))
     module_name, _, inner_name = _PLACES[name].partition(":")
-    module = importlib.import_module(module_name)
+    with _IMPORTING:
+        module = importlib.import_module(module_name)
     public_object = getattr(module, inner_name) if inner_name else module
     globals()[name] = public_object  # the next access finds it without this function
     return public_object
@@ -83,7 +96,8 @@ def __dir__() -> list[str]:
 @pd.api.extensions.register_dataframe_accessor("rr")
 def _frame_accessor(data: pd.DataFrame) -> FrameAccessor:
     """``df.rr``, for which `help(df.rr)` has the words."""
-    from rrstats.accessor import FrameAccessor  # at first use, so that the package starts light
+    with _IMPORTING:
+        from rrstats.accessor import FrameAccessor  # at first use, so that the package starts light
 
     return FrameAccessor(data)
 
@@ -91,6 +105,7 @@ def _frame_accessor(data: pd.DataFrame) -> FrameAccessor:
 @pd.api.extensions.register_series_accessor("rr")
 def _series_accessor(data: pd.Series[Any]) -> SeriesAccessor:
     """``s.rr``, for which `help(s.rr)` has the words."""
-    from rrstats.accessor import SeriesAccessor  # at first use, as above
+    with _IMPORTING:
+        from rrstats.accessor import SeriesAccessor  # at first use, as above
 
     return SeriesAccessor(data)

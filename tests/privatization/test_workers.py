@@ -3,8 +3,10 @@
 import copy
 import io
 import multiprocessing
+import os
 import pickle
 import pickletools
+import subprocess
 import sys
 import threading
 import time
@@ -103,6 +105,39 @@ class TestForked:
                 child.kill()
             for other in others:
                 other.join()
+
+
+IMPORTED_MEANWHILE = """
+import os, signal, sys, threading, time
+import pandas as pd
+import rrstats as rr
+
+class Slow:
+    def find_spec(self, name, path, target=None):
+        if name == module:
+            begun.set()
+            time.sleep(0.5)
+
+uses = {"rrstats.planning": lambda: rr.planning, "rrstats.accessor": lambda: pd.DataFrame().rr}
+sys.meta_path.insert(0, Slow())
+for module, use in uses.items():
+    begun = threading.Event()
+    threading.Thread(target=use).start()
+    begun.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        use()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, module
+"""
+"""A process that forks while another thread imports a public name, and while it makes df.rr."""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_child_does_not_wait_for_an_import_of_its_parent():
+    """What a thread imports at first use while the process forks can be used in the child."""
+    subprocess.run([sys.executable, "-c", IMPORTED_MEANWHILE], check=True, timeout=120)
 
 
 def large_designs(is_ended=lambda: True):
