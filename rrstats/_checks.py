@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,10 @@ _MAX_EXACT_COUNT = 2**53
 
 _SUM_TOLERANCE = 1e-6
 """How far a sum of proportions may be from 1: they may be rounded to seven digits."""
+
+
+_DATA_FILES = (".csv", ".tsv", ".gz", ".parquet", ".pq", ".feather", ".dta", ".sav", ".xlsx")
+"""Endings of files that hold data."""
 
 
 def type_name(value: object) -> str:
@@ -185,6 +190,19 @@ def check_level(value: object) -> float:
 def check_alpha(value: object) -> float:
     """A level of significance in (0, 1)."""
     return check_probability(value, "alpha", "()")
+
+
+def refuse_path(data: object, call: str) -> None:
+    """Raise for a file where data belong, with the call that takes it.
+
+    The text is not quoted: data may be one answer.
+    """
+    is_text = isinstance(data, str) and data.casefold().endswith(_DATA_FILES)
+    if is_text or isinstance(data, PathLike):
+        raise ArgumentTypeError(
+            f"data must be in memory, found the path of a file ({type_name(data)}); "
+            f"rr.files.{call} takes files of CSV and Parquet, and pandas reads all others"
+        )
 
 
 def check_one_of(value: object, name: str, options: Iterable[str]) -> Any:

@@ -1,12 +1,14 @@
 """Honest mistakes and hostile input that once told too much, or claimed too little."""
 
 import decimal
+import pathlib
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import rrstats as rr
+from rrstats.errors import ArgumentTypeError
 from rrstats.mechanisms import records as column_records
 from rrstats.randomness.sources import FreshWords, Substream
 
@@ -85,6 +87,23 @@ def test_the_real_label_of_a_column_is_recorded():
         out = frame.rr.privatize("2020-01-01", YES_NO)
     assert frame.columns.equals(out.columns)
     assert {} == out.attrs
+
+
+@pytest.mark.parametrize("path", ["ill.csv", "ill.CSV.gz", "ill.dta", pathlib.Path("ill")])
+def test_a_path_in_the_place_of_data_is_told_the_call_for_files(path):
+    """A text may be one answer: it is never quoted, and others stay answers."""
+    calls = {
+        "privatize_file": lambda: rr.privatize(path, "a", ["no", "yes"], 0.75),
+        r"privatize_file\(source, ": lambda: rr.simulate(path, ["no", "yes"], 0.75, seed=1),
+        "check_file": lambda: rr.check(path, "a", ["no", "yes"]),
+        r"estimate_file\(path, column": lambda: rr.estimate(path, "a"),
+        "estimate_file": lambda: rr.tally(path, "a"),
+    }
+    for words, call in calls.items():
+        with pytest.raises(ArgumentTypeError, match=f"of a file .*rr.files.{words}") as raised:
+            call()
+        assert "ill" not in str(raised.value)
+    assert rr.simulate("yes", ["no", "yes"], 0.75, seed=1) in ("no", "yes")
 
 
 def test_words_of_another_call_are_refused_in_any_wrapping():

@@ -28,6 +28,7 @@ from rrstats._checks import (
     naming_column,
     quote,
     quote_list,
+    refuse_path,
     type_name,
 )
 from rrstats._names import checked_keywords
@@ -488,6 +489,7 @@ def privatize(
     policies = _Policies(unknown, missing, again, rng, threads, key)
     is_frame = isinstance(values, pd.DataFrame) or is_table(values)
     if not is_frame:
+        refuse_path(values, "privatize_file(source, destination, column, categories, epsilon=1)")
         categories, prob = _values_design(values, columns, categories, prob)
         columns = None
     design = _open_design(values, _DesignRequest(columns, categories, prob, epsilon))
@@ -939,6 +941,7 @@ def check(
         answers = column_of(values, columns)
         others = values.drop(columns=[columns]) if isinstance(values, pd.DataFrame) else None
     else:
+        refuse_path(values, "check_file(path, column, categories)")
         answers = values
         categories, _ = _values_design(values, columns, categories, None)
     domain = answers_of(categories)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_distinct, quote_list
+from rrstats._checks import check_distinct, quote_list, refuse_path
 from rrstats._typing import Booleans, Counts, Labels
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import check_any_column, column_of, place_of
@@ -264,6 +264,8 @@ def open_frame(data: Any, plan: Any = None) -> ReportFrame | None:
 def requested_frame(data: Any, request: ReportRequest) -> ReportFrame | None:
     """The frame of a request; None for values by themselves, which have no columns."""
     plain = isinstance(data, list | tuple | np.ndarray | pd.Series)
+    if not plain:
+        refuse_path(data, "estimate_file(path, column)")
     frame = None if plain else open_frame(data, request.mechanism)
     if frame is None and request.columns is not None:
         raise ArgumentTypeError(
