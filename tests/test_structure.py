@@ -116,6 +116,35 @@ def test_docstring_of_a_package_names_its_modules(trees):
         assert sorted(modules - set(words)) == [], package.parent.name
 
 
+def test_each_door_aligns_its_columns_once(trees):
+    """Rows go by position where nobody compares an index: five doors do, each in one place."""
+    calls = [
+        (path.relative_to(PACKAGE).as_posix(), function.name)
+        for path, tree in trees.items()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "aligned"
+    ]
+    assert sorted(calls) == [
+        ("estimation/report_columns/report_columns.py", "resolved_mechanism"),
+        ("estimation/report_columns/sample_design.py", "rows_of"),
+        ("privatization/column.py", "open"),
+        ("privatization/frame.py", "_row_rates"),
+        ("regression/design_matrix.py", "column_or_values"),
+    ]
+
+
+def test_only_design_columns_know_the_words_of_surveys():
+    """The floor below, columns that are private or ordinary, serves samples of any design."""
+    room = PACKAGE / "estimation" / "report_columns"
+    below = [room / f"{name}.py" for name in ("report_columns", "report_frames", "engine_frames")]
+    words = re.compile("(?i)weight|strat(a|um)|cluster|replicate")
+    for file in [*below, *(PACKAGE / "data").glob("*.py")]:
+        assert words.findall(file.read_text("utf-8")) == [], file.name
+    assert words.search((room / "sample_design.py").read_text("utf-8"))
+
+
 def test_no_mechanism_is_asked_for_its_type(trees):
     """Who needs to know asks the channel: no module tests for a class of mechanisms.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable
 from functools import partial
 from numbers import Number
 from operator import itemgetter
@@ -32,15 +32,15 @@ def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
     return [slice(start, start + size) for start in range(0, rows, size)]
 
 
-def aligned(values: Any, columns: Mapping[str, Any]) -> None:
+def aligned(values: Any, columns: Iterable[tuple[str, Any]]) -> None:
     """Raise where a column has another index than the values: rows would go by position.
 
     values : answers or reports; only of a Series the index is compared.
-    columns : those of the same rows, by argument.
+    columns : those of the same rows, each with its argument.
     """
     if not isinstance(values, pd.Series):
         return
-    for name, column in columns.items():
+    for name, column in columns:
         is_labelled = isinstance(column, pd.Series | pd.DataFrame)
         if is_labelled and not values.index.equals(column.index):
             raise ArgumentValueError(

@@ -311,6 +311,13 @@ def _keyed_column(
     return KeyedColumn(key, question_name, mechanism.to_dict(), earlier)
 
 
+def _id_columns(ids: Any) -> list[Any]:
+    """The columns that together say who a person is, from one column or a list of columns."""
+    first = ids[0] if isinstance(ids, list | tuple) and ids else ""
+    are_several = hasattr(first, "__len__") and not isinstance(first, str | bytes)
+    return list(ids) if are_several else [ids]
+
+
 class ColumnRelease(ColumnAnswers):
     """One column to privatize, whole or in parts: all arguments are checked, nothing is drawn yet.
 
@@ -375,12 +382,14 @@ class ColumnRelease(ColumnAnswers):
         """
         column = open_column(values)
         samples = None
-        persons: list[Identity] = []
+        rows = len(column.cells)
+        id_columns = _id_columns(ids) if isinstance(self._source, KeyedColumn) else []
+        aligned(values, [("group", group), *(("id", id_column) for id_column in id_columns)])
         if group is not None or self.mechanism.groups is not None:
-            aligned(values, {"group": group})
-            samples = sample_codes(self.mechanism, group, len(column.cells))
-        if isinstance(self._source, KeyedColumn):
-            persons = self._identities(ids, len(column.cells), values)
+            samples = sample_codes(self.mechanism, group, rows)
+        persons = [identity(id_column) for id_column in id_columns]
+        for person in persons:
+            check_rows(person.rows, rows, "id", each="answers")
         return Answers(column, samples, persons, probs)
 
     def reports(self, values: Any, group: Any = None, ids: Any = None) -> Any:
@@ -427,16 +436,3 @@ class ColumnRelease(ColumnAnswers):
         if samples is not None:
             values += samples.astype(np.uint64) * np.uint64(answers + 1)
         return self._source.words(ids, rows, values)
-
-    @staticmethod
-    def _identities(ids: Any, rows: int, values: Any) -> list[Identity]:
-        """The person of each row; raises unless all rows have ids."""
-        first = ids[0] if isinstance(ids, list | tuple) and ids else ""
-        several = hasattr(first, "__len__") and not isinstance(first, str | bytes)
-        columns = ids if several else [ids]
-        for column in columns:
-            aligned(values, {"id": column})
-        persons = [identity(column) for column in columns]
-        for person in persons:
-            check_rows(person.rows, rows, "id", each="answers")
-        return persons

@@ -592,7 +592,7 @@ def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates 
             arguments[argument] = rate_column(data, value, argument)
         elif not is_frame and is_by_row(value):
             labels[argument] = name_of(value)
-            aligned(data, {argument: value})
+            aligned(data, [(argument, value)])
     if not labels:
         return None
     rows = len(data) if is_frame else open_column(data).rows

@@ -709,7 +709,7 @@ def column_or_values(
         return None
     values = named_or_values(values, data, argument)
     for other in labelled_rows:
-        aligned(other, {argument: values})
+        aligned(other, [(argument, values)])
     refuse_reports(values, argument, "give a column that was not privatized")
     length = len(values) if hasattr(values, "__len__") else "something else"
     check_rows(length, rows, argument)

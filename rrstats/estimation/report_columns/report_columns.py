@@ -407,7 +407,7 @@ def resolved_mechanism(
     """
     mechanism, prob, epsilon = arguments
     columns = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
-    aligned(values, columns)
+    aligned(values, columns.items())
     if mechanism is not None and not is_mechanism(mechanism):
         by_rows = _mechanism_of_rows(values, mechanism)
         if by_rows is not None:

@@ -434,8 +434,7 @@ def rows_of(
     columns = [reports, *others.values(), *labels, *design.columns.values()]
     reports = next((column for column in columns if isinstance(column, pd.Series)), reports)
     of_design = {**others, **design.names, "replicates": design.replicates}
-    for by_argument in (*({"by": column} for column in labels), of_design):
-        aligned(reports, by_argument)
+    aligned(reports, [*(("by", column) for column in labels), *of_design.items()])
     groups = unit_codes = weights = None
     units = ONE_UNIT
     missing: dict[str, Booleans] = {}
