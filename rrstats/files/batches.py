@@ -202,21 +202,25 @@ def _column_releases(
     threads: int | None,
 ) -> dict[str, ColumnRelease]:
     """A release of each column, by its name; earlier : the records of earlier rounds."""
+    names = [str(request.name) for request in requests]
     questions: Mapping[Any, Any] = {}
     if key is not None and key.question is not None:
-        questions = key.questions([str(request.name) for request in requests])
+        questions = key.questions(names)
     return {
-        str(request.name): request.open(
-            likes[str(request.name)],
-            earlier.get(str(request.name)),
-            column=place,
-            again=again,
-            key=None if key is None else key.key,
-            question=questions.get(str(request.name), str(request.name)),
+        name: ColumnRelease(
+            likes[name],
+            request.mechanism,
+            unknown=request.unknown,
+            missing=request.missing,
             rng=rng,
+            column=place,
             threads=threads,
+            key=None if key is None else key.key,
+            question=questions.get(name, name),
+            record=earlier.get(name),
+            again=again,
         )
-        for place, request in enumerate(requests)
+        for place, (name, request) in enumerate(zip(names, requests, strict=True))
     }
 
 

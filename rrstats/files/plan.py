@@ -43,7 +43,6 @@ from rrstats.mechanisms.documents import parse_json
 from rrstats.mechanisms.frame_plans import FramePlan, frame_plan
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, OLD_POLICY, POLICIES, ColumnRecord, read, write
-from rrstats.privatization.column import ColumnRelease
 
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
@@ -69,36 +68,6 @@ class ColumnRequest:
     unknown: str
     missing: str
     plan: FramePlan | None = None
-
-    def open(
-        self,
-        like: pa.Array,
-        record: ColumnRecord | None = None,
-        *,
-        column: int = 0,
-        again: bool = False,
-        key: Any = None,
-        question: Hashable = None,
-        rng: Any = None,
-        threads: int | None = None,
-    ) -> ColumnRelease:
-        """The column's `ColumnRelease`, with all declarations checked.
-
-        like : an empty array of the column's type.  The others are as for `ColumnRelease`.
-        """
-        return ColumnRelease(
-            like,
-            self.mechanism,
-            unknown=self.unknown,
-            missing=self.missing,
-            rng=rng,
-            column=column,
-            threads=threads,
-            key=key,
-            question=question,
-            record=record,
-            again=again,
-        )
 
 
 def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnRequest]:
