@@ -22,7 +22,7 @@ from rrstats.data.builders import NumpyBuilder, ReportLayout
 from rrstats.data.categories import is_missing
 from rrstats.data.cell_types import type_of
 from rrstats.data.codecs import ReportCodec, open_reports
-from rrstats.data.columns import Column
+from rrstats.data.columns import Column, blocks
 from rrstats.data.encoders import Encoded, Reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
@@ -41,8 +41,7 @@ _BLOCK_BYTES = 1 << 18
 
 def _blocks(codes: Packed) -> list[slice]:
     """Slices of rows, of about `_BLOCK_BYTES` each."""
-    rows = max(1, _BLOCK_BYTES // max(codes.shape[1], 1))
-    return [slice(start, start + rows) for start in range(0, len(codes), rows)]
+    return blocks(len(codes), max(1, _BLOCK_BYTES // max(codes.shape[1], 1)))
 
 
 def unpack_into(bits: Bits, codes: Packed) -> None:

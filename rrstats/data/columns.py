@@ -29,7 +29,7 @@ _NUMERIC = {*"biuf", "integer", "floating", "mixed-integer-float", "boolean", "d
 
 def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
     """All rows, in blocks that stay in cache."""
-    return [slice(start, start + size) for start in range(0, rows, size)]
+    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def aligned(values: Any, columns: Iterable[tuple[str, Any]]) -> None:
@@ -86,7 +86,7 @@ class Column(NamedTuple):
     def pick(self, places: Indices) -> list[Any]:
         """Return the answers at some places, as Python values; they are private."""
         if self.family == "list":
-            return [self.cells[place] for place in places.tolist()]
+            return list(self.take(places))
         if self.family == "arrow":
             return list(self.cells.take(places).to_pylist())
         return list(self.cells.take(places))

@@ -21,6 +21,7 @@ from rrstats._typing import Array, Booleans, Indices
 from rrstats.data.arrow import are_word_places, arrow_kind, arrow_type, chunks_of
 from rrstats.data.categories import Categories, Codes
 from rrstats.data.cell_types import kind_of_type, objects_in, storage_type, type_of
+from rrstats.data.columns import blocks
 from rrstats.data.number_readers import number_reader
 from rrstats.data.number_spaces import NumberGrid, NumberSpace
 from rrstats.errors import ArgumentTypeError
@@ -187,8 +188,7 @@ def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
 
     def look_up(places: Array) -> Codes:
         codes = np.empty(len(places), dtype=table.dtype)
-        for start in range(0, len(places), _BLOCK_CELLS):
-            rows = slice(start, start + _BLOCK_CELLS)
+        for rows in blocks(len(places), _BLOCK_CELLS):
             part = places[rows] - lowest if lowest else places[rows]
             if in_order:
                 np.minimum(part, caps[: len(part)], out=codes[rows], casting="unsafe")

@@ -24,6 +24,7 @@ from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.data.category_json import categories_to_json
 from rrstats.data.codecs import codec_of
+from rrstats.data.columns import blocks
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -334,8 +335,7 @@ def warn_if_uninformative(channel: Channel) -> None:
 def _count_codes(codes: Array, k: int) -> Counts:
     """Counts of each of 0 .. k-1; shape (k,).  Works in parts to avoid a 64-bit copy."""
     counts = np.zeros(k, dtype=np.int64)
-    for start in range(0, len(codes), _PART_ROWS):
-        part = codes[start : start + _PART_ROWS]
+    for part in (codes[rows] for rows in blocks(len(codes), _PART_ROWS)):
         if k > _MAX_COMPARED:
             counts += np.bincount(part, minlength=k)
             continue

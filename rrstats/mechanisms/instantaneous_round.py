@@ -13,6 +13,7 @@ import pandas as pd
 from rrstats._checks import check_instance
 from rrstats._names import checked_keywords
 from rrstats.data.codecs import open_reports
+from rrstats.data.columns import blocks
 from rrstats.errors import ArgumentValueError, SimulationWarning, warn
 from rrstats.mechanisms.attrs import record_columns
 from rrstats.mechanisms.records import find
@@ -71,8 +72,7 @@ def instantaneous(kept: Any, mechanism: Rappor, *, rng: RandomSource | None = No
     builder = layout.builder(container.rows)
     absent = np.zeros(container.rows, dtype=np.bool_)
     absent[encoded.absent] = True
-    for block, start in enumerate(range(0, container.rows, BLOCK_ROWS)):
-        rows = slice(start, min(start + BLOCK_ROWS, container.rows))
+    for block, rows in enumerate(blocks(container.rows, BLOCK_ROWS)):
         reports = mechanism.randomize_kept(encoded.codes[rows], source, block)
         builder.write(rows, reports, np.flatnonzero(absent[rows]))
     released = container.wrap(builder.reports())

@@ -21,7 +21,7 @@ from rrstats.data.arrow import arrow_type
 from rrstats.data.category_json import categories_to_json
 from rrstats.data.cell_types import kind_of_type
 from rrstats.data.codecs import codec_of
-from rrstats.data.columns import Column, aligned, open_column
+from rrstats.data.columns import Column, aligned, blocks, open_column
 from rrstats.data.encoders import Encoded, bound_reader, reader
 from rrstats.data.identifiers import identity
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
@@ -250,7 +250,7 @@ class ColumnAnswers(Unpicklable):
                 "a release cannot be used in a forked process: both processes would draw the same "
                 "noise; create one in each process"
             )
-        parts = [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
+        parts = blocks(rows, BLOCK_ROWS)
         with self._one_at_a_time:
             first = self._blocks
             self._blocks += len(parts)
