@@ -540,13 +540,27 @@ class _DesignRequest:
 
 
 def _open_design(values: Any, design: _DesignRequest) -> _DesignRequest:
-    """The design with the rates of the rows, if prob or epsilon differs by row."""
-    has_numbers = all(isinstance(rate, Number | None) for rate in (design.prob, design.epsilon))
-    if has_numbers or isinstance(design.columns, Mapping | FramePlan):
+    """The design with the rates of the rows, if prob or epsilon is a column, or names one."""
+    if isinstance(design.columns, Mapping | FramePlan):
         return design
-    rates = _row_rates(values, design.categories, design.prob, design.epsilon)
-    if rates is None:
+    categories: Any = design.categories
+    arguments: dict[str, Any] = {"prob": design.prob, "epsilon": design.epsilon}
+    labels: dict[str, Any] = {}
+    is_frame = isinstance(values, pd.DataFrame) or is_table(values)
+    for argument, rate in arguments.items():
+        if is_frame and is_by_row(rate):
+            rule = "a number, or the name of a column of the frame"
+            check_instance(rate, argument, Number, rule)
+        if is_frame and names_column(rate):
+            labels[argument] = rate
+            arguments[argument] = rate_column(values, rate, argument)
+        elif not is_frame and is_by_row(rate):
+            labels[argument] = name_of(values)
+            aligned(values, [(argument, rate)])
+    if not labels:
         return design
+    rows = len(values) if is_frame else open_column(values).rows
+    rates = RowRates.of(categories, rows, **arguments, columns=labels)
     return _DesignRequest(design.columns, rates.base, None, None, rates)
 
 
@@ -572,31 +586,6 @@ def _privatize_frame(data: Any, design: _DesignRequest, policies: _Policies, gro
         rates=design.rates,
     )
     return _draw_frame(data, prepared)
-
-
-def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates | None:
-    """The prob of each row, where prob or epsilon differs by row: a column; of a frame its name."""
-    arguments = {"prob": prob, "epsilon": epsilon}
-    labels: dict[str, Any] = {}
-    is_frame = isinstance(data, pd.DataFrame) or is_table(data)
-    for argument, value in arguments.items():
-        if is_frame and is_by_row(value):
-            check_instance(
-                value,
-                argument,
-                Number,
-                "a number, or the name of a column of the frame",
-            )
-        if is_frame and names_column(value):
-            labels[argument] = value
-            arguments[argument] = rate_column(data, value, argument)
-        elif not is_frame and is_by_row(value):
-            labels[argument] = name_of(value)
-            aligned(data, [(argument, value)])
-    if not labels:
-        return None
-    rows = len(data) if is_frame else open_column(data).rows
-    return RowRates.of(categories, rows, **arguments, columns=labels)
 
 
 def _prepare_frame(
