@@ -163,10 +163,14 @@ class _Kept(Protocol):
 
 @dataclass(frozen=True)
 class _Column:
-    """A record and its mechanism, which has the same probabilities even if labels are unknown."""
+    """A privatized column, as its record describes it."""
 
     record: ColumnRecord
-    mechanism: Mechanism
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism; it has the same probabilities even if labels are unknown."""
+        return self.record.unlabelled()
 
     @property
     def name(self) -> str:
@@ -458,7 +462,7 @@ def _odds_text(columns: Sequence[_Column], mechanisms: Iterable[Mechanism]) -> s
 def row_protection(records: Iterable[ColumnRecord]) -> list[str]:
     """The epsilon of a row, its limits, and its meaning in odds."""
     listed = list(records)
-    columns = [_Column(record, record.unlabelled()) for record in listed]
+    columns = [_Column(record) for record in listed]
     if any(record.simulated for record in listed):
         return ["Epsilon of a whole row: void, because noise was simulated."]
     total = loss_text(row_epsilon(listed))
@@ -590,7 +594,7 @@ def statement(
     """
     check_instance(made, "made", (type(None), str, datetime.date), "a date or a text")
     listed = list(records)
-    columns = [_Column(record, record.unlabelled()) for record in listed]
+    columns = [_Column(record) for record in listed]
     if not columns:
         raise ArgumentValueError("records must describe at least one column, found none")
     wording = dict(wording or {})
@@ -655,6 +659,6 @@ def describe(records: Iterable[ColumnRecord], *, beside: str | None = None) -> s
     True
     """
     listed = list(records)
-    columns = [_Column(record, record.unlabelled()) for record in listed]
+    columns = [_Column(record) for record in listed]
     parts = [_warnings(columns), _done(columns, {}), _two_files(beside), *row_protection(listed)]
     return as_text(_blocks("\n\n".join(parts)))

@@ -143,10 +143,13 @@ class MatrixForm:
         """(..., m) rates of the reports to (..., k) unbiased proportions."""
         return np.asarray(rates, dtype=np.float64) @ self.left_inverse.T
 
+    def _rates(self, proportions: ArrayLike) -> Floats:
+        """(..., m) the rates of the reports at true proportions of the classes."""
+        return np.asarray(proportions, dtype=np.float64) @ self.matrix.T
+
     def covariance(self, proportions: ArrayLike, target: str) -> Floats:
         """(..., k, k) covariance of one debiased report at true proportions of the classes."""
-        rates = np.asarray(proportions, dtype=np.float64) @ self.matrix.T
-        return score_covariance(self.left_inverse.T, rates, target)
+        return score_covariance(self.left_inverse.T, self._rates(proportions), target)
 
     def scores(self, reports: Array) -> Floats:
         """(n, k) unbiased values: for each report its column of the left inverse."""
@@ -460,11 +463,9 @@ class StackedChannel(MatrixForm):
         """(..., k, k) n times the covariance of the estimate from n people in equal samples."""
         sizes = np.full(len(self.parts), 1 / len(self.parts))
         covariance = self.covariance_of_parts(proportions, sizes)
-        rates = np.asarray(proportions, dtype=np.float64) @ self.matrix.T
-        weights = self._weights(None)
         if check_target(target) == "population":
             return covariance
-        mean = rates @ weights.T
+        mean = self._rates(proportions) @ self._weights(None).T
         sampling = mean[..., None] * np.eye(self.k) - mean[..., :, None] * mean[..., None, :]
         return covariance - sampling
 
@@ -473,9 +474,8 @@ class StackedChannel(MatrixForm):
 
         fractions : (parts,) the part of all n people in each sample.
         """
-        rates = np.asarray(proportions, dtype=np.float64) @ self.matrix.T
         weights = self._weights(fractions[self.samples])
-        return covariance_within(weights, rates, self.samples, fractions)
+        return covariance_within(weights, self._rates(proportions), self.samples, fractions)
 
     def scores(self, reports: Array) -> Floats:
         """(n, k) unbiased values of coded reports, if every sample identifies the categories."""
