@@ -245,7 +245,7 @@ def audit(
     blind_below = math.inf
     of_two, _ = _EachRecord.of(fn, inputs, 2 * _DESIGN.calls_of_two * calls, 2)
     if of_two.reports:
-        bounds.append(of_two.bound(PAIR_EVENT, claimed, error=error, choosers=3))
+        bounds.append(of_two.bound(PAIR_EVENT, claimed, error))
     working = inputs.without(failing)
     if len(working.first):
         n_calls = max(_DESIGN.min_long_calls, -(-rows // _DESIGN.max_long_rows))
@@ -253,7 +253,7 @@ def audit(
         if failure:
             notes.append(f"Some long calls gave no report for each record: {failure[:200]}.")
         if together.reports:
-            bounds.append(together.bound(LONG_EVENT, claimed, error=error, choosers=3))
+            bounds.append(together.bound(LONG_EVENT, claimed, error))
             blind_below = excess_seen(claimed, bounds[-1].guesses, error)
     notes += _left_out(fn, _Inputs.of(domain, unknown=not unknown, missing=not missing))
     best = max(bounds, key=lambda bound: bound.epsilon_low)
@@ -629,7 +629,7 @@ class _EachRecord(NamedTuple):
             reports += run.reports
         return cls(inputs, pairs[kept], coins[kept], reports), failure
 
-    def bound(self, event: str, claimed: float, *, error: float, choosers: int) -> _Bound:
+    def bound(self, event: str, claimed: float, error: float) -> _Bound:
         """The bound from the report of a record, also with its type or the report beside it."""
         keys = self.inputs.report_codes(list(map(_key, self.reports)))
         types = _codes(list(map(type, self.reports)))
@@ -655,7 +655,7 @@ class _EachRecord(NamedTuple):
             self._in_words,
             claimed=claimed,
             error=error,
-            choosers=choosers,
+            choosers=3,
         )
 
     def _in_words(self, record: int) -> str:
