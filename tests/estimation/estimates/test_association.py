@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
+from scipy import stats
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -157,6 +158,73 @@ def test_standard_errors_are_those_of_the_delta_method(target):
     found = table.association("odds_ratio")
     assert np.isclose(plain_odds(table.proportions), found.value)
     assert np.isclose(numeric_error(table, plain_odds), found.std_error, rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["population", "sample"])
+def test_phi_is_at_its_ends_as_far_away_as_95_percent_allow(target):
+    """C - r S is 1.96 of its standard errors from 0 at both ends, with slopes by differences."""
+    columns = {"x": rr.KRR(NO_YES, 0.8), "y": rr.KRR(NO_YES, 0.85)}
+    table = Crosstab.from_counts([[900, 500], [400, 800]], columns, target=target)
+    found = table.association("phi")
+    assert -1 < found.low < found.value < found.high < 1
+    for end, sign in ((found.low, 1), (found.high, -1)):
+
+        def gap(f, end=end):
+            margins = np.sqrt(f.sum(axis=1).prod() * f.sum(axis=0).prod())
+            return (plain_phi(f) - end) * margins / f.sum() ** 2
+
+        errors = gap(table.proportions) / numeric_error(table, gap)
+        assert np.isclose(sign * stats.norm.ppf(0.975), errors, rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["population", "sample"])
+def test_odds_ratios_end_at_the_outer_of_two_intervals(target):
+    """That of ad - r bc, and that of the logarithm, by slopes from differences."""
+    columns = {"x": rr.KRR(NO_YES, 0.8), "y": rr.KRR(NO_YES, 0.85)}
+    table = Crosstab.from_counts([[900, 500], [400, 800]], columns, target=target)
+    found = table.association("odds_ratio")
+    z = stats.norm.ppf(0.975)
+    factor = np.exp(z * numeric_error(table, plain_odds) / found.value)
+    by_logarithm, by_products = [], []
+    for end, far in ((found.low, found.value / factor), (found.high, found.value * factor)):
+
+        def gap(f, end=end):
+            return f[0, 0] * f[1, 1] - end * f[0, 1] * f[1, 0]
+
+        distance = abs(gap(table.proportions)) / numeric_error(table, gap)
+        by_logarithm.append(np.isclose(far, end, rtol=1e-5))
+        by_products.append(np.isclose(z, distance, rtol=1e-5))
+        assert distance > z - 1e-5
+    assert ([True, False], [False, True]) == (by_logarithm, by_products)
+
+
+def test_cramers_v_is_a_sum_of_squares_without_its_noise():
+    """Its residuals' noise by slopes from differences; a gamma distribution of the sum's moments.
+
+    Ends are true sums for which the observed one is the 97.5% and the 2.5% quantile (Patnaik).
+    """
+    columns = {"x": rr.KRR(LETTERS, 0.8), "y": rr.KRR([1, 2, 3], 0.75)}
+    table = Crosstab.from_counts([[600, 250, 210], [200, 500, 240], [150, 260, 590]], columns)
+
+    def residuals(share):
+        f = share.reshape(3, 3)
+        expected = np.outer(f.sum(axis=1), f.sum(axis=0))
+        return ((f - expected) / np.sqrt(expected)).ravel()
+
+    share = table.proportions.ravel()
+    steps = 1e-6 * np.eye(9)
+    slopes = np.array([residuals(share + step) - residuals(share - step) for step in steps]) / 2e-6
+    covariance = slopes.T @ table.covariance @ slopes
+    r = residuals(share)
+    noise, central, along = np.trace(covariance), (covariance**2).sum(), r @ covariance @ r
+    found = table.association("cramers_v")
+    assert np.isclose(np.sqrt((r @ r - noise) / 2), found.value, rtol=1e-6)
+    error = np.sqrt(2 * central + 4 * along) / (4 * found.value)
+    assert np.isclose(error, found.std_error, rtol=1e-5)
+    for end, prob in ((found.low, 0.975), (found.high, 0.025)):
+        mean = 2 * end**2 + noise
+        scale = (2 * central + 4 * along / (r @ r) * 2 * end**2) / mean
+        assert np.isclose(prob, stats.gamma.cdf(r @ r, mean / scale, scale=scale), rtol=1e-4)
 
 
 def test_correlations_know_both_targets_as_the_table_does():
