@@ -364,7 +364,7 @@ def test_bounded_likelihood_ends_where_the_ratio_says():
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("n", [1, 2, 3, 10, 50, 200])
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 100])
 def test_population_intervals_are_never_empty_reversed_or_slivers(method, n):
     """For every count, however unlikely: 0 <= low < high <= 1; Wald alone is not cut."""
     x = np.arange(n + 1)

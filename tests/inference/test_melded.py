@@ -245,8 +245,10 @@ def test_coverage_is_never_below_the_level(sizes, level):
         assert rejected <= 1 - level
 
 
-@pytest.mark.parametrize("second", [DIRECT, krr(0.75), (0.02, 0.5), krr(0.5, 6)])
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize(
+    ("second", "level"),
+    [(DIRECT, 0.8), (krr(0.75), 0.95), ((0.02, 0.5), 0.99), (krr(0.5, 6), 0.95)],
+)
 def test_the_other_order_of_two_samples_is_the_mirror_image(second, level):
     """Intervals of a - b and of b - a are the same to the last bit, for all pairs of counts."""
     n, m = 12, 20

@@ -70,8 +70,8 @@ def test_contrasts_have_the_covariance_of_the_matrix(mechanism, target):
 
 
 def test_the_mean_of_many_categories_needs_no_covariance_of_all_pairs():
-    """Of 3,000 categories it allocates less than a tenth of their (k, k) covariance."""
-    k = 3000
+    """Of 1,500 categories it allocates less than a tenth of their (k, k) covariance."""
+    k = 1500
     mechanism = rr.KRR(range(k), 0.6)
     counts = np.random.default_rng(1).multinomial(100_000, np.full(k, 1 / k))
     estimate = rr.estimate(rr.Tally.from_counts(counts, mechanism))

@@ -411,11 +411,11 @@ def _ends_of_bounds(n, prob, share, behaviour):
     ],
 )
 def test_bounds_cover_at_least_their_level(prob, share, behaviour, rate):
-    """By enumeration of 100 reports; with Wilson's ends the worst coverage was 93.0%.
+    """By enumeration of 50 reports; with Wilson's ends the worst coverage of 100 was 93.0%.
 
     rate : of a yes among those who did not follow.
     """
-    n = 100
+    n = 50
     followed, everybody = _ends_of_bounds(n, prob, share, behaviour)
     for pi in np.linspace(0, 1, 101):
         chance = (1 - share) * (1 - prob + (2 * prob - 1) * pi) + share * rate

@@ -181,7 +181,11 @@ def test_quantiles_need_a_design_for_the_distribution():
     ).distribution_ratio == pytest.approx(1)
 
 
-@pytest.mark.parametrize("declared", [rr.number(0, 100), rr.number(0, 10)], ids=repr)
+@pytest.mark.parametrize(
+    "declared",
+    [pytest.param(rr.number(0, 100), marks=pytest.mark.slow), rr.number(0, 10)],
+    ids=repr,
+)
 def test_quantiles_cover(declared):
     """Intervals at 90% end at grid points and hold the median of the truth in enough samples.
 
