@@ -223,7 +223,6 @@ def test_what_is_asked_of_a_frame():
 def test_a_path_is_no_frame():
     """The path of a file is refused, and so are lists and what nobody knows; text is an answer."""
     for call in (tally, rr.estimate):
-        for given in (Path("once"), ["once"]):
-            found = f"found a {type(given).__name__}; give a frame"
-            refused(ArgumentTypeError, found, call, given, M, columns="answer")
+        refused(ArgumentTypeError, "rr.files.estimate_file", call, Path("x"), M, columns="answer")
+        refused(ArgumentTypeError, "found a list; give a f", call, ["once"], M, columns="answer")
         refused(ArgumentTypeError, "values must be a list", call, object(), M)
