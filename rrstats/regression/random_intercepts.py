@@ -114,7 +114,7 @@ _AVERAGING = _AveragingConstants()
 class Groups:
     """The groups of the rows of the data.
 
-    name : of their column, if it has one.  labels : of the groups, sorted.
+    name : of their column, if it has one.  labels : of the groups, in order.
     codes : (rows,) the group of each row; -1 where it is missing.
     """
 
@@ -159,8 +159,12 @@ def open_groups(request: ModelRequest, column: str, rows: int) -> Groups:
 
 
 def _numbered(values: Any) -> tuple[Indices, pd.Index[Any]]:
-    """(rows,) places of values among the different ones, -1 if missing; and these, sorted."""
-    column = pd.Series(np.asarray(values, dtype=object), dtype=object)
+    """(rows,) places of values among the different ones, -1 if missing; and these, in order.
+
+    Of a Categorical it is that of its categories.
+    """
+    is_categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
+    column = values if is_categorical else pd.Series(np.asarray(values, dtype=object))
     codes, labels = pd.factorize(column, sort=True)
     return np.asarray(codes, dtype=np.intp), pd.Index(labels, dtype=object)
 
@@ -528,7 +532,7 @@ class RandomInterceptsResult(RegressionResult):
     group_name : hashable or None
         The column of the groups.
     groups : Index
-        Labels of the groups, sorted.
+        Labels of the groups, in order of the categories of a Categorical, else sorted.
 
     Examples
     --------

@@ -449,6 +449,21 @@ def test_the_order_of_rows_and_the_kind_of_labels_do_not_matter():
     assert by_row["g"].tolist() == shuffled["g"].tolist()
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_groups_of_a_categorical_have_its_order(ordered):
+    """In tables of intercepts and of areas, without the unused; numbers are those of texts."""
+    texts = alike().assign(g=lambda frame: "g" + frame["g"].astype(str))
+    order = ["unused", *sorted(set(texts["g"]), reverse=True)]
+    frame = texts.assign(g=pd.Categorical(texts["g"], order, ordered=ordered))
+    fit, plain = fit_of(frame), fit_of(texts)
+    assert list(fit.groups) == order[1:]
+    assert_allclose(fit.params, plain.params, rtol=1e-7, atol=1e-9)
+    assert list(fit.intercepts().to_frame()["g"]) == order[1:]
+    cells = pd.DataFrame({"x": 0.0, "g": pd.Categorical(order[1:][::-1], order), "n": 1})
+    areas = fit.poststratify(cells, "n", by="g").to_frame()
+    assert list(areas["g"]) == order[1:]
+
+
 def test_frequencies_are_people():
     """A row that stands for several people is as many rows of its group."""
     frame = from_yes(WARNER_YES, 100)
