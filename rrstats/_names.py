@@ -340,7 +340,7 @@ def missing_attribute(module: str, name: str, names: Iterable[str]) -> str:
 
 
 def missing_member(kind: type, name: str) -> str:
-    """The message about an attribute that a result or an accessor does not have.
+    """The message about an attribute that a mechanism, a result or an accessor does not have.
 
     >>> print(missing_member(str, "coef_"))
     'str' object has no attribute 'coef_'; params has the coefficients of a fit, summary() prints \
@@ -351,11 +351,21 @@ them with errors and p-values
     return f"{kind.__name__!r} object has no attribute {name!r}{hint}"
 
 
+class MissingMemberError(AttributeError):
+    """A type without this attribute; the words are looked up when they are shown.
+
+    Most lookups are questions, as of `hasattr`, which show nothing.
+    """
+
+    def __str__(self) -> str:
+        return missing_member(*self.args)
+
+
 class MissingMembers:
-    """A base of results and accessors, which answer names that they do not have."""
+    """A base of mechanisms, results and accessors, which answer names that they do not have."""
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             """Raise with the way on for the name of what is elsewhere."""
-            raise AttributeError(missing_member(type(self), name))
+            raise MissingMemberError(type(self), name)

@@ -34,6 +34,15 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackage
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = [
+    "plot_bars",
+    "plot_bounds",
+    "plot_cells",
+    "plot_diverging",
+    "plot_intervals",
+    "plot_lines",
+]
+
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Colours of series, in this order."""
 
@@ -833,3 +842,7 @@ def _format(axis: Any, percent: bool = False, log: bool = False, signed: bool = 
         steps = (1.0, 2.0, 5.0) if high < 300 * low else (1.0, 3.0)
         axis.set_major_locator(LogLocator(subs=steps, numticks=12))
         axis.set_minor_formatter(NullFormatter())
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
+from rrstats import plots
 from rrstats._names import answers, checked_keywords, checked_options
 from rrstats.accessor import FrameAccessor, SeriesAccessor
 from rrstats.errors import ArgumentTypeError
@@ -408,6 +409,8 @@ def frames_and_results():
         "groups": released.rr.estimate("a", by="g"),
         "table": released.rr.crosstab("a", "g"),
         "fit": rr.logit(np.tile([0, 1], 50), mechanism=rr.KRR([0, 1], 0.75)),
+        "mechanism": M,
+        "design": rr.surveys.warner(["no", "yes"], 0.75, yes="yes"),
         "rr": rr,
         "hypotheses": rr.hypotheses,
         "surveys": rr.surveys,
@@ -446,6 +449,14 @@ def frames_and_results():
         ("rr", "RRlog", "rr.logit"),
         ("rr", "ictreg", "rr.surveys.list_experiment"),
         ("rr df.rr", "list_experiment", "rr.regression.list_regression('count ~ 1', df, mech"),
+        ("mechanism design", "eps budget", "it is epsilon"),
+        ("mechanism", "p probability", "of KRR prob is its probability"),
+        ("mechanism", "matrix transition_matrix", "channel.matrix has P(report | truth)"),
+        ("design", "prob_statement p", "parameters has the numbers of a mechanism by name"),
+        ("mechanism design", "privatize", "rr.privatize(answers, mechanism)"),
+        ("mechanism design", "estimate", "rr.estimate(reports, mechanism)"),
+        ("mechanism design", "randomiz", "did you mean randomize?"),
+        ("mechanism", "labels", "it is categories"),
         ("rr", "ict_test", "it is rr.hypotheses.no_design_effect"),
         ("rr", "svydesign", "rr.SampleDesign"),
         ("rr hypotheses", "chi2", "rr.hypotheses.independence(table)"),
@@ -488,6 +499,19 @@ def test_plausible_attributes_are_answered(kind, names, answer):
             assert answer in str(raised.value)
 
 
+def test_a_question_for_an_attribute_looks_no_words_up(monkeypatch):
+    """Mechanisms are asked what they are: the answer is made only where it is shown."""
+    monkeypatch.setattr("rrstats._names._hint", lambda *args: pytest.fail("words were looked up"))
+    assert not hasattr(M, "eps")
+    assert getattr(M, "parts", None) is None
+    assert rr.planning.sample_size(0.02, 0.1, M) > 0
+    assert str(rr.explain(M))
+    with pytest.raises(AttributeError) as raised:
+        _ = M.eps
+    monkeypatch.undo()
+    assert "it is epsilon" in str(raised.value)
+
+
 @pytest.mark.parametrize(
     "name", ["_repr_mimebundle_", "xyz", "quantum", "__deepcopy__", "transform", "clone", "noise"]
 )
@@ -524,6 +548,7 @@ def test_every_public_module_answers_and_lists_its_names():
         if isinstance(module, types.ModuleType):
             assert callable(vars(module).get("__getattr__")), name
             assert dir(module) == sorted(module.__all__), name
+    assert dir(plots) == sorted(plots.__all__)
 
 
 def test_every_public_name_stands_in_one_list(pa):

@@ -15,3 +15,7 @@ from rrstats._checks import needing
 
 with needing("rrstats.engines needs pyarrow; install pyarrow (pip install pyarrow)"):
     importlib.import_module("pyarrow")
+
+
+def __dir__() -> list[str]:
+    return ["dask", "polars", "spark"]

@@ -18,7 +18,7 @@ import numpy as np
 
 from rrstats._cached import cached_property
 from rrstats._checks import check_instance, quote_list
-from rrstats._names import checked_keywords
+from rrstats._names import MissingMembers, checked_keywords
 from rrstats._typing import Array, Counts, JsonObject, Labels
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
@@ -58,7 +58,7 @@ A_MECHANISM = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
 
 
 @checked_keywords
-class Mechanism(ABC):
+class Mechanism(MissingMembers, ABC):
     """An immutable description of a randomization, with its channel.
 
     Attributes
