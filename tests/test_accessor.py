@@ -443,3 +443,24 @@ def test_an_estimate_of_all_columns_says_which_it_cannot_find():
         renamed.rr.estimate()
     with pytest.raises(TypeError, match="merge, join, concat"):
         pd.DataFrame({"vote": ["no"]}).rr.estimate("vote")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda frame: rr.estimate(frame, YES, columns="y"),
+        lambda frame: frame.rr.estimate("y", YES),
+        lambda frame: frame["y"].rr.estimate(YES),
+        lambda frame: rr.estimate(frame["y"], YES, by=frame["g"]),
+        lambda frame: frame.rr.crosstab("y", "g", mechanisms={"y": YES}),
+        lambda frame: frame.rr.means("x", "y", YES),
+        lambda frame: rr.regression.mixed("y ~ x + (1 | g)", frame, mechanism=YES),
+    ],
+)
+def test_warnings_point_at_the_line_of_the_caller(call):
+    """Not at a line of the package, of its accessors, or of pandas."""
+    frame = pd.DataFrame({"y": ["a"] * 98 + ["b"] * 2, "g": list("vw") * 50})
+    frame["x"] = np.sin(range(100))
+    with pytest.warns(rr.errors.RRStatsWarning) as caught:
+        call(frame)
+    assert {warning.filename for warning in caught} == {__file__}
