@@ -712,6 +712,16 @@ class FrameAccessor(CountingAccessor):
         -------
         Receipt
             The rows and columns written, and the ledger that records the release, if any.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr, tempfile
+        >>> df = pd.DataFrame({"smoker": ["yes", "no"] * 50})
+        >>> released = df.rr.privatize("smoker", ["yes", "no"], 0.75)
+        >>> path = f"{tempfile.mkdtemp()}/released.parquet"
+        >>> receipt = released.rr.to_parquet(path)
+        >>> list(rr.files.read(path).rr.mechanisms)
+        ['smoker']
         """
         return self.to_csv(path, **options)
 
@@ -825,6 +835,14 @@ class SeriesAccessor(MissingMembers):
         ------
         MetadataError
             In the cases of `df.rr.carry`.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> released = pd.Series(["no", "yes"], name="a").rr.simulate(["no", "yes"], 0.75, seed=1)
+        >>> merged = pd.Series(released.tolist(), name="a")  # without its record
+        >>> merged.rr.carry(released).rr.estimate().n
+        2
         """
         return carry(self._data, earlier, names, dropped)
 

@@ -2,9 +2,11 @@
 
 import doctest
 import importlib
+import inspect
 from pathlib import Path
 
 import pytest
+from test_names import public_methods
 
 import rrstats
 
@@ -51,3 +53,25 @@ def test_public_functions_have_an_example():
         and ">>>" not in (getattr(rrstats, name).__doc__ or "")
     ]
     assert without == []
+
+
+INNER = [
+    *("check_new", "in_record", "asking", "labels_asking", "question", "questions"),
+    *("cells", "count", "join", "pack", "unpack", "randomize", "randomize_kept", "showing"),
+    *("replication", "with_columns", "without_rows"),
+]
+"""Methods that other parts of the package call."""
+
+ABSTRACT = {"Result.interpret", "Result.to_frame", "_Several.interpret", "ListResult.posterior"}
+"""Methods that results write, or refuse."""
+
+
+def test_public_methods_have_an_example():
+    """Each method that a user calls shows one, but pictures, which need matplotlib."""
+    without = {
+        method.__qualname__
+        for method in public_methods().values()
+        if ">>>" not in (inspect.getdoc(method) or "")
+        and method.__name__ not in [*INNER, "plot", "plot_scale"]
+    }
+    assert without - ABSTRACT == set()

@@ -293,7 +293,14 @@ class UnaryEncoding(BitReports):
         return {"categories": self.domain} | probs
 
     def to_dict(self) -> JsonObject:
-        """Return the mechanism as plain JSON, with the stored word for its kind."""
+        """Return the mechanism as plain JSON, with the stored word for its kind.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> sorted(rr.mechanisms.UnaryEncoding(["a", "b"], 0.75, 0.25).to_dict())
+        ['categories', 'prob_other', 'prob_own', 'type']
+        """
         return super().to_dict() | {"type": self.kind}
 
     def _call(self, name: str = "") -> str:

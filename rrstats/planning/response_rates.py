@@ -69,7 +69,14 @@ class Fieldwork:
         return rate / Fraction(repr(float(self.design_effect)))
 
     def reports(self, n: int) -> int:
-        """The effective number of reports of n people who are asked; raises for none."""
+        """The effective number of reports of n people who are asked; raises for none.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> rr.planning.Fieldwork(response_rate=0.6, design_effect=1.5).reports(2500)
+        1000
+        """
         size = math.floor(n * self._reports_each)
         if size < 1:
             raise ArgumentValueError(
@@ -79,7 +86,14 @@ class Fieldwork:
         return size
 
     def people(self, reports: int) -> int:
-        """The smallest number of people of whom so many effective reports come."""
+        """The smallest number of people of whom so many effective reports come.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> rr.planning.Fieldwork(response_rate=0.6, design_effect=1.5).people(1000)
+        2500
+        """
         return math.ceil(reports / self._reports_each)
 
 

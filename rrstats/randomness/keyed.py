@@ -92,6 +92,15 @@ class Key(bytes):
         ------
         OSError
             The file exists, or cannot be written.
+
+        Examples
+        --------
+        >>> import rrstats as rr, tempfile
+        >>> path = f"{tempfile.mkdtemp()}/key"
+        >>> key = rr.client.new_key()
+        >>> key.save(path)
+        >>> rr.client.Key.read(path) == key
+        True
         """
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:

@@ -142,6 +142,17 @@ class FitTable(Result):
         DataFrame
             The labels of the rows, then the estimates, their standard errors, low and high.  A
             label that is called as one of these gets ``profile_`` before its name.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.odds_ratios().to_frame().round(2)
+          covariate  odds_ratio     z  p_value   low  high
+        0        x1        1.17  0.96     0.34  0.85  1.61
         """
         low, high = self.ends(check_level(level))
         numbers = self.numbers.assign(low=low, high=high)
@@ -177,6 +188,16 @@ class FitTable(Result):
         -------
         str
             A line for each row; of more than ten for the smallest and the largest.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> print(fit.odds_ratios().interpret())
+        x1: 1.1702, 95% interval 0.8485 to 1.6140
         """
         frame = self.to_frame(level)
         names = self._names

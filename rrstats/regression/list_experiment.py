@@ -447,6 +447,18 @@ class ListResult(RegressionResult):
             The covariates of given profiles, then proportion, std_error, low and high.  Intervals
             of method "linear" are symmetric and may leave [0, 1]; others are computed on the logit
             scale.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> counts = np.array([0, 1, 2, 3, 0, 1, 2, 3, 4])
+        >>> people = [40, 80, 60, 20, 30, 64, 68, 30, 8]
+        >>> group = ["control"] * 4 + ["treatment"] * 5
+        >>> m = rr.surveys.list_experiment(3)
+        >>> design = {"mechanism": m, "group": group}
+        >>> fit = rr.regression.list_regression(counts, frequencies=people, **design)
+        >>> fit.predict(average=True).to_frame()["proportion"].round(3).tolist()
+        [0.335]
         """
         frame = None if data is None else self.data.design.framed(data)
         matrix = self.people.matrix if frame is None else self.data.design.again(frame)
@@ -535,6 +547,20 @@ class ListLikelihoodResult(ListResult, MaximumResult):
         -------
         DataFrame
             One column for each category.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> counts = np.array([0, 1, 2, 3, 0, 1, 2, 3, 4])
+        >>> people = [40, 80, 60, 20, 30, 64, 68, 30, 8]
+        >>> group = ["control"] * 4 + ["treatment"] * 5
+        >>> m = rr.surveys.list_experiment(3)
+        >>> design = {"mechanism": m, "group": group}
+        >>> fit = rr.regression.list_regression(counts, frequencies=people, **design)
+        >>> fit.posterior().round(2).tail(2)
+             no   yes
+        7  0.33  0.67
+        8  0.00  1.00
         """
         names = pd.Index(self.people.categories, dtype=object)
         posterior = self.fit.model.posterior(self.fit.theta)
@@ -591,6 +617,18 @@ class DirectListEstimate(Result):
         -------
         Interval
             Its ends.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> m = rr.surveys.list_experiment(3, groups=(0, 1))
+        >>> counts = [0, 1, 2, 3, 1, 2, 1, 2, 3, 4, 2, 1]
+        >>> frame = pd.DataFrame({"count": counts, "treated": [0] * 6 + [1] * 6})
+        >>> frame["direct"] = [0, 0, 0, 0, 0, 1] + [0, 0, 0, 1, 1, 0]
+        >>> ask = rr.regression.list_with_direct
+        >>> both = ask("count", "direct", frame, mechanism=m, group="treated")
+        >>> [round(float(end), 2) for end in both.interval(0.9)]
+        [-0.36, 1.39]
         """
         half = normal_quantile(check_level(level)) * self.std_error
         return Interval(np.float64(self.proportion - half), np.float64(self.proportion + half))
@@ -622,6 +660,21 @@ class DirectListEstimate(Result):
         -------
         DataFrame
             Columns method, proportion, std_error, low and high.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> m = rr.surveys.list_experiment(3, groups=(0, 1))
+        >>> counts = [0, 1, 2, 3, 1, 2, 1, 2, 3, 4, 2, 1]
+        >>> frame = pd.DataFrame({"count": counts, "treated": [0] * 6 + [1] * 6})
+        >>> frame["direct"] = [0, 0, 0, 0, 0, 1] + [0, 0, 0, 1, 1, 0]
+        >>> ask = rr.regression.list_with_direct
+        >>> both = ask("count", "direct", frame, mechanism=m, group="treated")
+        >>> both.to_frame().round(2)
+             method  proportion  std_error   low  high
+        0  combined        0.51       0.53 -0.53  1.56
+        1    direct        0.25       0.13 -0.01  0.51
+        2      list        0.67       0.64 -0.59  1.92
         """
         half = normal_quantile(check_level(level)) * self.std_errors
         return pd.DataFrame(
@@ -646,6 +699,18 @@ class DirectListEstimate(Result):
         -------
         str
             The proportion with its interval.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> m = rr.surveys.list_experiment(3, groups=(0, 1))
+        >>> counts = [0, 1, 2, 3, 1, 2, 1, 2, 3, 4, 2, 1]
+        >>> frame = pd.DataFrame({"count": counts, "treated": [0] * 6 + [1] * 6})
+        >>> frame["direct"] = [0, 0, 0, 0, 0, 1] + [0, 0, 0, 1, 1, 0]
+        >>> ask = rr.regression.list_with_direct
+        >>> both = ask("count", "direct", frame, mechanism=m, group="treated")
+        >>> print(both.interpret())
+        about 51.3% yes by both questions, 95% interval -53.1% to 155.6%
         """
         low, high = self.interval(level)
         return (

@@ -614,6 +614,18 @@ class RandomInterceptsResult(RegressionResult):
         -------
         tuple of float
             The lower and the upper end.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, rrstats as rr
+        >>> yes = [8, 12, 25, 9, 17, 11, 30, 14, 10, 21, 13, 7]  # of 40 people in each town
+        >>> towns = pd.DataFrame({"town": np.repeat(range(12), 2), "report": ["yes", "no"] * 12})
+        >>> towns["people"] = [n for count in yes for n in (count, 40 - count)]
+        >>> m = rr.KRR(["no", "yes"], 0.85)
+        >>> formula = "report ~ 1 + (1 | town)"
+        >>> fit = rr.regression.mixed(formula, towns, mechanism=m, frequencies="people")
+        >>> [round(end, 2) for end in fit.sd_interval()]
+        [0.72, 2.52]
         """
         if not self.fit.is_finite:
             return np.nan, np.nan
@@ -627,6 +639,18 @@ class RandomInterceptsResult(RegressionResult):
         TestResult
             Twice the gain in log-likelihood.  A variance is not below 0, so that the statistic is 0
             in half of the samples without variance: its p-value is half of that of chi-squared.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, rrstats as rr
+        >>> yes = [8, 12, 25, 9, 17, 11, 30, 14, 10, 21, 13, 7]  # of 40 people in each town
+        >>> towns = pd.DataFrame({"town": np.repeat(range(12), 2), "report": ["yes", "no"] * 12})
+        >>> towns["people"] = [n for count in yes for n in (count, 40 - count)]
+        >>> m = rr.KRR(["no", "yes"], 0.85)
+        >>> formula = "report ~ 1 + (1 | town)"
+        >>> fit = rr.regression.mixed(formula, towns, mechanism=m, frequencies="people")
+        >>> round(fit.variance_test().p_value, 6)
+        0.0
         """
         self._check_finite("variance_test")
         statistic = self.fit.gain
@@ -660,6 +684,20 @@ class RandomInterceptsResult(RegressionResult):
         -------
         DataFrame
             Columns low and high.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, rrstats as rr
+        >>> yes = [8, 12, 25, 9, 17, 11, 30, 14, 10, 21, 13, 7]  # of 40 people in each town
+        >>> towns = pd.DataFrame({"town": np.repeat(range(12), 2), "report": ["yes", "no"] * 12})
+        >>> towns["people"] = [n for count in yes for n in (count, 40 - count)]
+        >>> m = rr.KRR(["no", "yes"], 0.85)
+        >>> formula = "report ~ 1 + (1 | town)"
+        >>> fit = rr.regression.mixed(formula, towns, mechanism=m, frequencies="people")
+        >>> fit.conf_int(level=0.9).round(2)
+                    low  high
+        Intercept -1.77 -0.32
+        sd(town)   0.79  2.24
         """
         intervals = super().conf_int(level)
         intervals.iloc[-1] = self.sd_interval(level)
@@ -781,6 +819,20 @@ class RandomInterceptsResult(RegressionResult):
         FitTable
             One row for each group: people, intercept (its mean given the reports), std_error (which
             includes the errors of the parameters), low and high.  Its picture sorts them.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, rrstats as rr
+        >>> yes = [8, 12, 25, 9, 17, 11, 30, 14, 10, 21, 13, 7]  # of 40 people in each town
+        >>> towns = pd.DataFrame({"town": np.repeat(range(12), 2), "report": ["yes", "no"] * 12})
+        >>> towns["people"] = [n for count in yes for n in (count, 40 - count)]
+        >>> m = rr.KRR(["no", "yes"], 0.85)
+        >>> formula = "report ~ 1 + (1 | town)"
+        >>> fit = rr.regression.mixed(formula, towns, mechanism=m, frequencies="people")
+        >>> fit.intercepts().to_frame().round(2).head(2)
+          town  people  intercept  std_error   low  high
+        0    0      40      -1.19       1.27 -4.58  0.32
+        1    1      40      -0.39       0.97 -2.53  1.32
         """
         average = _average(self._settings, _predicted_intercepts)
         numbers = {
@@ -819,6 +871,19 @@ class RandomInterceptsResult(RegressionResult):
         FitTable
             One row for each profile: covariates and group, reports (people of that group in the
             fit, without groups 0), proportion, std_error, low and high.  Missing values give NaN.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, rrstats as rr
+        >>> yes = [8, 12, 25, 9, 17, 11, 30, 14, 10, 21, 13, 7]  # of 40 people in each town
+        >>> towns = pd.DataFrame({"town": np.repeat(range(12), 2), "report": ["yes", "no"] * 12})
+        >>> towns["people"] = [n for count in yes for n in (count, 40 - count)]
+        >>> m = rr.KRR(["no", "yes"], 0.85)
+        >>> formula = "report ~ 1 + (1 | town)"
+        >>> fit = rr.regression.mixed(formula, towns, mechanism=m, frequencies="people")
+        >>> expected = fit.predict(pd.DataFrame(index=[0, 1]), groups=[2, 3])
+        >>> expected.to_frame()["proportion"].round(2).tolist()
+        [0.63, 0.13]
         """
         frame, group_labels, cells = self._cells(data, groups, offset)
         in_groups = group_labels is not None
@@ -886,6 +951,23 @@ class RandomInterceptsResult(RegressionResult):
             reports, whose proportion is that of the model alone), proportion, std_error, low, high.
             Intervals are for the counts as they are, with the errors of the parameters and of the
             intercepts.  The picture sorts the areas, with a line at the mean of their people.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, rrstats as rr
+        >>> yes = [8, 12, 25, 9, 17, 11, 30, 14, 10, 21, 13, 7]  # of 40 people in each town
+        >>> towns = pd.DataFrame({"town": np.repeat(range(12), 2), "report": ["yes", "no"] * 12})
+        >>> towns["people"] = [n for count in yes for n in (count, 40 - count)]
+        >>> m = rr.KRR(["no", "yes"], 0.85)
+        >>> formula = "report ~ 1 + (1 | town)"
+        >>> fit = rr.regression.mixed(formula, towns, mechanism=m, frequencies="people")
+        >>> cells = pd.DataFrame({"town": range(12), "region": ["north", "south"] * 6})
+        >>> cells["people"] = 1000
+        >>> areas = fit.poststratify(cells, "people", by="region")
+        >>> areas.to_frame()[["region", "proportion"]].round(2)
+          region  proportion
+        0  north        0.38
+        1  south        0.23
         """
         frame, labels, cells = self._cells(data, groups, offset)
         if labels is None:

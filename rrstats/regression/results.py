@@ -207,6 +207,18 @@ class RegressionResult(FrameTable):
         -------
         DataFrame
             (p, p); NaN where there is none.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.cov_params().round(3)
+                   Intercept     x1
+        Intercept      0.098 -0.042
+        x1            -0.042  0.027
         """
         return pd.DataFrame(self.covariance, index=self.index, columns=self.index)
 
@@ -260,6 +272,16 @@ class RegressionResult(FrameTable):
         -------
         DataFrame
             Columns low and high; by Student's t with clusters, else by the normal distribution.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.conf_int(level=0.9).round(2).to_numpy().tolist()
+        [[-1.13, -0.1], [-0.11, 0.43]]
         """
         half = student_quantile(check_level(level), self.df) * self.bse
         return pd.DataFrame({"low": self.params - half, "high": self.params + half})
@@ -281,6 +303,16 @@ class RegressionResult(FrameTable):
             By chi-squared; with clusters by F, of up to 100 clusters with the degrees of freedom of
             Pustejovsky and Tipton (2018).  There is no p-value where clusters are too few for so
             many coefficients at once.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> round(fit.wald_test("x1").p_value, 3)
+        0.338
         """
         contrasts = self._contrasts(terms)
         value = contrasts @ self.estimates
@@ -349,6 +381,18 @@ class RegressionResult(FrameTable):
         -------
         DataFrame
             One row for each parameter, with columns coef, std_error, z, p_value, low, high.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.to_frame().round(2).iloc[:, :4]
+                   coef  std_error     z  p_value
+        Intercept -0.62       0.31 -1.97     0.05
+        x1         0.16       0.16  0.96     0.34
         """
         columns = {
             "coef": self.params,
@@ -397,6 +441,16 @@ class RegressionResult(FrameTable):
         -------
         SummaryTable
             Text in a terminal, HTML in a notebook; ``as_latex()`` and ``to_frame()``.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> print(str(fit.summary()).splitlines()[-2])
+        x1         0.1572  0.1640  0.96 0.338 -0.1643  0.4787
         """
         checked = check_level(level)
         low, high = (f"{0.5 + sign * checked / 2:.4g}" for sign in (-1, 1))
@@ -423,6 +477,17 @@ class RegressionResult(FrameTable):
         -------
         str
             A line for each coefficient: its value, interval and p-value, if it has these.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> print(fit.interpret())
+        Intercept: -0.6185, 95% interval -1.2325 to -0.0045 (p = 0.0484)
+        x1: 0.1572, 95% interval -0.1643 to 0.4787 (p = 0.338)
         """
         table = self.to_frame(level)[["coef", "low", "high", "p_value"]]
         sentences = []
@@ -466,6 +531,17 @@ class RegressionResult(FrameTable):
         ------
         ArgumentTypeError
             The regression has another link.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.odds_ratios().to_frame().round(2)
+          covariate  odds_ratio     z  p_value   low  high
+        0        x1        1.17  0.96     0.34  0.85  1.61
         """
         if not self._is_logit:
             raise ArgumentTypeError(
@@ -684,6 +760,16 @@ class MaximumResult(RegressionResult):
         -------
         MaximumResult
             A new result.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.with_vcov("robust").bse.round(2).tolist()
+        [0.32, 0.17]
         """
         inner, sandwich = self.fit.covariance(kind, self.data)
         covariance = self.fit.natural(inner)
@@ -711,6 +797,18 @@ class MaximumResult(RegressionResult):
         -------
         DataFrame
             Columns low and high.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.conf_int(level=0.9).round(2)
+                    low  high
+        Intercept -1.13 -0.10
+        x1        -0.11  0.43
         """
         if check_one_of(method, "method", ("wald", "profile-likelihood", "profile")) == "wald":
             return super().conf_int(level)
@@ -742,6 +840,18 @@ class MaximumResult(RegressionResult):
         ArgumentValueError
             The data differ, neither fit is a special case of the other, or there is no likelihood,
             because of weights or clusters.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> smaller = rr.logit(reports, mechanism=rr.KRR([0, 1], 0.9))
+        >>> print(fit.compare(smaller))
+        TestResult: The smaller model is not rejected (p = 0.3353)
+        likelihood-ratio test: statistic 0.928291, df 1, n = 200
         """
         check_instance(other, "other", MaximumResult, "another fit by likelihood")
         large, small = sorted((self, other), key=lambda fit: -fit.df_model)
@@ -860,6 +970,16 @@ class LikelihoodResult(MaximumResult):
             the covariates of the profiles, then proportion (of a number prediction) and std_error.
             Intervals are computed on the scale of the link or the logit, with the covariates fixed.
             Missing values give NaN.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.predict([0, 3]).to_frame()["proportion"].round(2).tolist()
+        [0.35, 0.46]
         """
         frame, model, classes = self._profiles(data, offset)
         means = self._fitted_means
@@ -924,6 +1044,17 @@ class LikelihoodResult(MaximumResult):
         ArgumentValueError
             A number is in a transform that is not continuous (``I(age > 50)``, ``x // 3``): make
             the transform a column of the frame.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.marginal_effects().to_frame().round(3)
+          covariate change  effect  std_error      z  p_value    low   high
+        0        x1  slope   0.038      0.039  0.973    0.331 -0.038  0.113
         """
         changes = list(self._fitted_means.marginal_effects())
         shown = list(self._categories)
@@ -967,6 +1098,18 @@ class LikelihoodResult(MaximumResult):
         DataFrame
             One column for each category, of people who follow, and for each behaviour; with several
             privatized covariates, for each pair of covariate and category.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.posterior().round(2).head(2)
+              0     1
+        0  0.94  0.06
+        1  0.94  0.06
         """
         model = self.fit.model
         theta = self.fit.theta
@@ -998,6 +1141,18 @@ class LikelihoodResult(MaximumResult):
         DataFrame
             One row for each pair of neighbours, with estimate and std_error: the logit of being at
             most the lower one, where all covariates are 0.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> reports = ["low", "middle", "high"] * 60
+        >>> x = np.repeat([0, 1], 90)
+        >>> grades = rr.KRR(["low", "middle", "high"], 0.8)
+        >>> fit = rr.regression.ordinal(reports, x, mechanism=grades)
+        >>> fit.thresholds()
+                     estimate  std_error
+        low|middle  -0.693147   0.298807
+        middle|high  0.693147   0.298807
         """
         outcome = self.fit.model.outcome
         if not isinstance(outcome, OrderedOutcome):
@@ -1026,6 +1181,17 @@ class LikelihoodResult(MaximumResult):
         FitTable
             Columns covariate, category, proportion, std_error, low, high; of behaviours without
             the first.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "no", "yes", "no"] * 25, "y": [0, 1, 1, 0, 1] * 20})
+        >>> m = rr.KRR(["no", "yes"], 0.9)
+        >>> fit = rr.logit("y ~ a", frame, mechanism=rr.surveys.direct([0, 1]), mechanisms={"a": m})
+        >>> fit.proportions().to_frame().round(2)
+          covariate category  proportion  std_error   low  high
+        0         a       no        0.81       0.05  0.68  0.90
+        1         a      yes        0.19       0.05  0.10  0.32
         """
         classes = [
             ((column.name, category), self.private.shown[:, place] == code)
@@ -1063,6 +1229,16 @@ class LikelihoodResult(MaximumResult):
         LowPrecisionWarning
             Groups are too small for chi-squared: an expected count is below 1, or more than a fifth
             are below 5.
+
+        Examples
+        --------
+        >>> import numpy as np, rrstats as rr
+        >>> x = np.repeat([0, 1, 2, 3], 50)
+        >>> reports = np.tile([0, 0, 1, 0, 1], 40)
+        >>> reports[150:] = np.tile([0, 1], 25)
+        >>> fit = rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.9))
+        >>> fit.goodness_of_fit().df
+        2
         """
         model = self.fit.model
         if model.classes > 1 or not model.outcome.has_cells:
@@ -1109,6 +1285,15 @@ class LikelihoodResult(MaximumResult):
         -------
         Series
             The number of people for each combination.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "no", "yes", "no"] * 25, "y": [0, 1, 1, 0, 1] * 20})
+        >>> m = rr.KRR(["no", "yes"], 0.9)
+        >>> fit = rr.logit("y ~ a", frame, mechanism=rr.surveys.direct([0, 1]), mechanisms={"a": m})
+        >>> fit.sizes().round().tolist()
+        [81.0, 19.0]
         """
         people = self.fit.model.posterior(self.fit.theta).T @ self.fit.model.weights
         private = self.private

@@ -150,6 +150,19 @@ class ScoreResult(RegressionResult):
         -------
         FitTable
             The covariates, then prediction, std_error, low and high.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"smoker": ["no", "no", "yes", "no"] * 25})
+        >>> pay = 10 + np.arange(100) % 7
+        >>> m = rr.KRR(["no", "yes"], 0.9)
+        >>> fit = rr.linear(pay, frame, mechanisms={"smoker": m})
+        >>> profiles = pd.DataFrame({"smoker": ["no", "yes"]})
+        >>> fit.predict(profiles).to_frame().round(2)
+          smoker  prediction  std_error    low   high
+        0     no       12.95       0.24  12.47  13.42
+        1    yes       12.97       0.63  11.74  14.19
         """
         if data is None:
             raise ArgumentTypeError(

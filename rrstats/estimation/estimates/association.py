@@ -121,6 +121,14 @@ class Correlations(Result):
         -------
         Interval
             Two (p, p) arrays.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": [0, 1] * 50, "b": [0, 0, 0, 1] * 25})
+        >>> found = rr.correlations(frame, ["a", "b"], mechanisms={"a": rr.KRR([0, 1], 0.8)})
+        >>> [end.round(2).tolist() for end in found.interval(0.9)]
+        [[[1.0, 0.79], [0.79, 1.0]], [[1.0, 1.0], [1.0, 1.0]]]
         """
         return Interval(*self._at(level)[2:])
 
@@ -136,6 +144,14 @@ class Correlations(Result):
         -------
         DataFrame
             A copy, with the columns' names.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": [0, 1] * 50, "b": [0, 0, 0, 1] * 25})
+        >>> found = rr.correlations(frame, ["a", "b"], mechanisms={"a": rr.KRR([0, 1], 0.8)})
+        >>> found.table().round(2).to_numpy().tolist()
+        [[1.0, 0.96], [0.96, 1.0]]
         """
         names = ("values", "std_error", "low", "high")
         place = names.index(check_one_of(values, "values", names))
@@ -154,6 +170,14 @@ class Correlations(Result):
         -------
         DataFrame
             Columns first, second, correlation, std_error, low, high.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": [0, 1] * 50, "b": [0, 0, 0, 1] * 25})
+        >>> found = rr.correlations(frame, ["a", "b"], mechanisms={"a": rr.KRR([0, 1], 0.8)})
+        >>> found.to_frame()["correlation"].round(2).tolist()
+        [0.96]
         """
         names = ["first", "second", "correlation", "std_error", "low", "high"]
         rows = [
@@ -170,6 +194,15 @@ class Correlations(Result):
         -------
         str
             The correlation with its interval.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": [0, 1] * 50, "b": [0, 0, 0, 1] * 25})
+        >>> found = rr.correlations(frame, ["a", "b"], mechanisms={"a": rr.KRR([0, 1], 0.8)})
+        >>> print(found.interpret())  # doctest: +NORMALIZE_WHITESPACE
+        the largest of 1 correlations is the correlation of a and b: 0.9623, 95% interval 0.7584
+        to 1
         """
         pairs = self._pairs(0.95)
         finite = [pair for pair in pairs if np.isfinite(pair.value)]

@@ -273,6 +273,15 @@ class Corrected(Result):
         LabelledInterval
             (k,) ends, cut to [0, 1]: the margins of both estimates' own intervals together (MOVER,
             Zou and Donner 2008); [0, 1] without reports.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> control = rr.estimate(["no"] * 730 + ["yes"] * 270, ["no", "yes"], 0.75)  # truly no
+        >>> corrected = est.corrected(control, proportion={"no": 1, "yes": 0}, paired=False)
+        >>> [end.round(2).tolist() for end in corrected.interval(0.9)]
+        [[0.74, 0.13], [0.87, 0.26]]
         """
         low, high = np.clip(self._uncut_interval(check_level(level)), 0, 1)
         low = np.nan_to_num(low, nan=0.0)
@@ -305,6 +314,15 @@ class Corrected(Result):
         DataFrame
             category, n, uncorrected, proportion, std_error, low, high, and noncompliance, the
             proportion of people who answer at random.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> control = rr.estimate(["no"] * 730 + ["yes"] * 270, ["no", "yes"], 0.75)  # truly no
+        >>> corrected = est.corrected(control, proportion={"no": 1, "yes": 0}, paired=False)
+        >>> corrected.to_frame()["proportion"].round(3).tolist()
+        [0.804, 0.196]
         """
         low, high = self.interval(level)
         return pd.DataFrame(
@@ -333,6 +351,16 @@ class Corrected(Result):
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> control = rr.estimate(["no"] * 730 + ["yes"] * 270, ["no", "yes"], 0.75)  # truly no
+        >>> corrected = est.corrected(control, proportion={"no": 1, "yes": 0}, paired=False)
+        >>> print(corrected.interpret())  # doctest: +NORMALIZE_WHITESPACE
+        about 19.6% yes, 95% interval 11.8% to 26.7%, among people who do not answer at random;
+        8.0% do, and without the correction it is 22.0%
         """
         place = place_or_last(category, self.categories, "this result")
         low, high = self.interval(level)

@@ -96,6 +96,13 @@ class CountingAccessor(MissingMembers):
         -------
         Tally
             With ``by``, a dict from group to Tally; for a list of names, a dict from name to these.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"smoker": ["no", "yes", "no"]})
+        >>> frame.rr.tally("smoker", ["no", "yes"], 0.75).reported
+        array([2, 1])
         """
         return tally(
             self._data,

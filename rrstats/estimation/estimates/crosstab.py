@@ -404,6 +404,14 @@ class Crosstab(CellProportions):
         Lowest coverage of any cell at 95% for the population, in tables of 4 to 12 cells, including
         rare and empty cells: 91% at n = 50, 93.5% at 200, 94% at 1,000 (1,500 simulated tables
         each); Wald's falls to 38%, 67% and 91%.  For target "sample" 94.5% at n = 50 and 200.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> [end.round(2).tolist() for end in table.interval(0.9)]
+        [[[0.17, 0.1], [0.17, 0.1]], [[0.44, 0.32], [0.44, 0.32]]]
         """
         level = level_of_each(level, simultaneous, self.moments.size)
         default = METHODS[0] if self.moments.has_likelihood else METHODS[1]
@@ -437,6 +445,14 @@ class Crosstab(CellProportions):
         -------
         Crosstab
             The table of the same rows.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> table.margin("g").proportions.round(2)
+        array([0.6, 0.4])
         """
         moments = self.moments.margin(self._places(names))
         return replace(
@@ -558,6 +574,14 @@ class Crosstab(CellProportions):
             Equal to the unbiased proportions where those are inside and every column has as many
             reports as categories.  They have no interval.  Reports that name several categories
             raise an error: the counts do not hold which were named together.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> table.mle().proportions.round(2).tolist()
+        [[0.3, 0.2], [0.3, 0.2]]
         """
         refuse_named(self._axes, "project() gives proportions in [0, 1] that sum to 1")
         return self._constrained(*self.moments.most_likely())
@@ -569,6 +593,14 @@ class Crosstab(CellProportions):
         -------
         ConstrainedProportions
             Proportions without an interval.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> table.project().proportions.round(2).tolist()
+        [[0.3, 0.2], [0.3, 0.2]]
         """
         proportions = self.proportions
         if self.n:
@@ -690,6 +722,14 @@ class Crosstab(CellProportions):
             also one of the following); reported and naive (NaN if reports support no category),
             proportion, std_error, low, high, count.  Normalized: the categories, proportion,
             std_error, low, high.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> table.to_frame(wide="proportion").round(2).to_numpy().tolist()
+        [[0.3, 0.2], [0.3, 0.2]]
         """
         conditional = self._normalized(normalize)
         if conditional is not None:
@@ -860,6 +900,15 @@ class ConditionalProportions(CellProportions):
         Interval
             The hull of Fieller's interval and, for the population, of the ratios that the
             empirical likelihood does not reject, cut to [0, 1].
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> within = table.conditional(of="a")
+        >>> [end.round(2).tolist() for end in within.interval(0.9)]
+        [[[0.28, 0.23], [0.28, 0.23]], [[0.72, 0.77], [0.72, 0.77]]]
         """
         return self.crosstab.moments.conditional_interval(self._places[0], check_level(level))
 
@@ -875,6 +924,15 @@ class ConditionalProportions(CellProportions):
         -------
         DataFrame
             The columns' categories, proportion, std_error, low and high.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> within = table.conditional(of="a")
+        >>> list(within.to_frame().columns)
+        ['a', 'g', 'proportion', 'std_error', 'low', 'high']
         """
         return long_frame(self.names, self.categories, self._numbers(level))
 
@@ -891,6 +949,15 @@ class ConditionalProportions(CellProportions):
         -------
         DataFrame
             A copy.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> within = table.conditional(of="a")
+        >>> within.wide().round(2).to_numpy().tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
         """
         return wide_frame(self.names, self.categories, self.proportions)
 

@@ -372,6 +372,13 @@ class Estimate(Result):
         References
         ----------
         Li, Wang, Lopuhaa-Zwakenberg, Skoric and Li (2020), for smoothing.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 80 + ["yes"] * 20, ["no", "yes"], 0.75)  # fewer than liars
+        >>> est.mle().proportions.tolist()
+        [1.0, 0.0]
         """
         proportions = self.proportions  # may raise NotIdentifiableError
         self.moments._check_likelihood()
@@ -392,6 +399,13 @@ class Estimate(Result):
         Returns
         -------
         ConstrainedProportions
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 80 + ["yes"] * 20, ["no", "yes"], 0.75)  # fewer than liars
+        >>> est.project().proportions.tolist()
+        [1.0, 0.0]
         """
         proportions = self.proportions
         if np.isfinite(proportions).all():
@@ -516,6 +530,13 @@ class Estimate(Result):
         -------
         LabelledInterval
             With a design plus and minus a t quantile of standard errors, not cut.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> est.count_interval(0.9).to_frame().round(1).to_numpy().tolist()
+        [['no', 735.0, 826.0], ['yes', 174.0, 265.0]]
         """
         if not self.moments.designed:
             low, high = self._interval(level, "sample", None, simultaneous)
@@ -896,6 +917,15 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
             With a design, in place of counts: effective_n, design_effect, randomization_variance
             and sampling_variance (they add to std_error^2; the second may be negative), total and
             total_std_error in the units of the weights.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> est.to_frame()[["category", "proportion", "std_error"]].round(3)
+          category  proportion  std_error
+        0       no        0.78       0.03
+        1      yes        0.22       0.03
         """
         reported, naive = self.moments.support
         low, high = self._interval(level, self.target, method, simultaneous)

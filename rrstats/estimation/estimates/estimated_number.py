@@ -69,6 +69,13 @@ class EstimatedNumber(MissingMembers):
         -------
         Interval
             Two floats, ``low`` and ``high``.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> [round(end, 3) for end in est["yes"].interval(0.9)]
+        [0.17, 0.272]
         """
         low, high = self._ends(check_level(level))
         return Interval(float(low), float(high))
@@ -98,6 +105,13 @@ class EstimatedNumber(MissingMembers):
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> print(est["yes"].interpret())
+        the proportion of yes is 22.0%, 95% interval 16.0% to 28.1%
         """
         low, high = self.interval(level)
         if math.isnan(self.value):

@@ -268,6 +268,16 @@ class GroupResults(Result, Mapping[Any, Any]):
         -------
         DataFrame
             The columns of the groups, then those of each result's frame.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> list(groups.noncompliance(0.1).to_frame().columns)  # doctest: +NORMALIZE_WHITESPACE
+        ['group', 'assumed', 'category', 'low_bound', 'high_bound', 'low', 'high', 'all_low',
+        'all_high']
         """
         tables = [result.to_frame(level) for result in self.values()]
         labels = [group if len(self.names) > 1 else (group,) for group in self]
@@ -287,6 +297,17 @@ class GroupResults(Result, Mapping[Any, Any]):
         -------
         str
             One line for each.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> print(groups.noncompliance(0.1).interpret())  # doctest: +NORMALIZE_WHITESPACE
+        north: if 10.0% answer at random, 18.9% yes among the others, 95% interval 0.0% to 41.6%
+        south: if 10.0% answer at random, 50.0% yes among the others, 95% interval 27.4% to
+        72.6%
         """
         return "\n".join(
             f"{label_text(group)}: {result.interpret(category, level)}"
@@ -402,6 +423,15 @@ class GroupEstimates(_Several[Part]):
         DataFrame
             The columns of the groups, then those of `Estimate.to_frame` without intervals of
             counts; ``groups[label].to_frame()`` has these.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> groups.to_frame()["proportion"].round(2).tolist()
+        [0.78, 0.22, 0.5, 0.5]
         """
         if not self.estimates:
             return pd.DataFrame(columns=[*self.names, "category", *_NUMBERS])
@@ -432,6 +462,17 @@ class GroupEstimates(_Several[Part]):
         DataFrame
             The columns of the groups, then category (what is estimated), mean, low, high,
             std_error and n.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = [0] * 64 + [1] * 36 + [0] * 50 + [1] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, [0, 1], 0.75, by=area)
+        >>> groups.mean().round(2)
+           group category  mean   low  high  std_error    n
+        0  north     mean  0.22  0.03  0.42        0.1  100
+        1  south     mean  0.50  0.30  0.70        0.1  100
         """
         level = check_level(level)
         means = [estimate.mean(values) for estimate in self._parts.values()]
@@ -506,6 +547,15 @@ class GroupEstimates(_Several[Part]):
         -------
         GroupResults
             A mapping from group to its corrected estimate.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> groups.corrected((8, 100)).to_frame()["proportion"].round(2).tolist()
+        [0.83, 0.17, 0.5, 0.5]
         """
         controls = self._by_group(control, "control")
         pairs = self._by_group(paired, "paired")
@@ -529,6 +579,15 @@ class GroupEstimates(_Several[Part]):
         -------
         GroupResults
             A mapping from group to its bounds.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> groups.noncompliance(0.1)["north"].proportions.round(2)
+        array([0.81, 0.19])
         """
         proportions = self._by_group(proportion, "proportion")
         results = {
@@ -644,6 +703,15 @@ class GroupEstimates(_Several[Part]):
         -------
         GroupResults
             A mapping from group to its proportions.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> [found["yes"].value for found in groups.among(["yes"]).values()]
+        [1.0, 1.0]
         """
         categories = None if among is None else list(among)
         results = {group: estimate.among(categories) for group, estimate in self._parts.items()}
@@ -660,6 +728,15 @@ class GroupEstimates(_Several[Part]):
         Returns
         -------
         GroupEstimates
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["never", "once", "often", "never"] * 50
+        >>> levels = ["never", "once", "often"]
+        >>> groups = rr.estimate(reports, levels, 0.75, by=["north", "south"] * 100)
+        >>> groups.merge({"ever": ["once", "often"], "never": ["never"]})["north"].categories
+        ('never', 'ever')
         """
         merged = {group: estimate.merge(categories) for group, estimate in self._parts.items()}
         return GroupEstimates(self.names, merged, self.left_out)
@@ -906,6 +983,14 @@ class Estimates(_Several[Part]):
         Returns
         -------
         DataFrame
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "b": ["no"] * 60 + ["yes"] * 40})
+        >>> both = rr.estimate(frame, ["no", "yes"], 0.75, columns=["a", "b"])
+        >>> both.to_frame()["proportion"].round(2).tolist()
+        [0.5, 0.5, 0.7, 0.3]
         """
         tables: list[pd.DataFrame] = []
         for name, estimate in self._parts.items():

@@ -429,6 +429,14 @@ class Means(GroupResult):
         in simulations with an effective sample size of at least 10: 93.4% (log-normal values), 94%
         or more elsewhere; values that are nearly always the same number need more.  With one row,
         intervals for the population are unbounded.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.8)
+        >>> means = rr.means(range(100), ["no"] * 60 + ["yes"] * 40, m)
+        >>> [end.round(1).tolist() for end in means.interval(0.9)]
+        [[12.3, 96.9], [24.9, 138.5]]
         """
         level = check_level(level)
         df = _ratio(self._sums.second[0] ** 2, self._sums.fourth)
@@ -527,6 +535,14 @@ class Means(GroupResult):
         -------
         DataFrame
             Columns category, n, proportion, effective_n, naive, mean, std_error, low and high.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.8)
+        >>> means = rr.means(range(100), ["no"] * 60 + ["yes"] * 40, m)
+        >>> means.to_frame()["mean"].round(1).tolist()
+        [19.5, 109.5]
         """
         groups = {"proportion": self.proportions, "effective_n": self.effective_n}
         low, high = self.interval(level)
@@ -547,6 +563,15 @@ class Means(GroupResult):
         -------
         str
             The mean with its interval, and the effective sample size of the group.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.8)
+        >>> means = rr.means(range(100), ["no"] * 60 + ["yes"] * 40, m)
+        >>> print(means.interpret())  # doctest: +NORMALIZE_WHITESPACE
+        about 109.5 among yes, 95% interval 95.21 to 149.8, of the population behind these rows;
+        effective sample size 14.3 of 100 rows
         """
         place = self._place(category)
         group = label(self.categories[place])

@@ -70,6 +70,14 @@ class Association(MissingMembers):
         -------
         str
             A sentence, with the note in brackets.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> print(table.association("phi").interpret())
+        phi of a and g: 0, 95% interval -0.3943 to 0.3943
         """
         text = (
             f"{self.measure} of {label(self.columns[0])} and {label(self.columns[1])}: "

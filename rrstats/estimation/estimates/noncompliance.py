@@ -308,6 +308,14 @@ class NoncomplianceBounds(Result):
         the margins are those of the estimate's own intervals before they are cut, between the
         one-sided and the two-sided one as c is.  Lowest exact coverage at 95%, of 100 reports of
         k-RR with prob 0.75 and 0.9 and up to 30% who do not follow: 95.0%.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> bounds = est.noncompliance([0, 0.1])
+        >>> [end.round(2).tolist() for end in bounds.interval(0.9)]
+        [[[0.73, 0.17], [0.75, 0.13]], [[0.83, 0.27], [0.87, 0.25]]]
         """
         low, high = self._uncut_interval(check_level(level), everybody)
         low = np.nan_to_num(np.clip(low, 0, 1), nan=0)
@@ -343,6 +351,18 @@ class NoncomplianceBounds(Result):
             assumed (the proportion, as text if it is a range), category, then
             low_bound and high_bound among people who followed with the interval low and high, and
             all_low and all_high, the bounds among all respondents.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> bounds = est.noncompliance([0, 0.1])
+        >>> bounds.to_frame().round(2).iloc[:, :3]
+           assumed category  low_bound
+        0      0.0       no       0.78
+        1      0.0      yes       0.22
+        2      0.1       no       0.81
+        3      0.1      yes       0.19
         """
         rows = len(self.assumed)
         k = len(self.categories)
@@ -372,6 +392,14 @@ class NoncomplianceBounds(Result):
         ArgumentValueError
             The sample has weights or a design, reports name several categories, or no behaviour
             of so many people explains the reports.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> bounds = est.noncompliance([0, 0.1])
+        >>> [end.round(2).tolist() for end in bounds.sharp_bounds()]
+        [[[0.78, 0.22], [0.81, 0.19]], [[0.78, 0.22], [0.81, 0.19]]]
         """
         if self.moments.designed or not self.moments.is_multinomial:
             raise ArgumentValueError(
@@ -423,6 +451,15 @@ class NoncomplianceBounds(Result):
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> bounds = est.noncompliance([0, 0.1])
+        >>> print(bounds.interpret())
+        if 0.0% answer at random, 22.0% yes among the others, 95% interval 16.0% to 28.1%
+        if 10.0% answer at random, 18.9% yes among the others, 95% interval 12.3% to 25.7%
         """
         place = place_or_last(category, self.categories, "this result")
         shape = (len(self.assumed), len(self.categories))

@@ -78,6 +78,17 @@ class PairwiseDifferences(Result):
             One row for each pair and category (the last alone, if there are two): first, second,
             category, difference (first minus second), std_error, low, high, p_value and p_adjusted.
             Groups with too few reports have NaN.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> pairs = groups.pairwise()
+        >>> list(pairs.to_frame().columns)  # doctest: +NORMALIZE_WHITESPACE
+        ['first', 'second', 'category', 'difference', 'std_error', 'low', 'high', 'p_value',
+        'p_adjusted']
         """
         tables = []
         for (first, second), both in self.pairs.items():
@@ -110,6 +121,16 @@ class PairwiseDifferences(Result):
         -------
         str
             The number of differences, and those with the smallest p-values.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> pairs = groups.pairwise()
+        >>> print(pairs.interpret())
+        of 1 difference, none is significant at 5% after the correction (holm)
         """
         table = self.to_frame(level)
         significant = table[table["p_adjusted"] <= 1 - level].sort_values("p_adjusted")

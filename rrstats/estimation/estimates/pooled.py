@@ -178,6 +178,16 @@ class PooledGroups(Result):
         Returns
         -------
         tuple of 2 floats
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no", "yes", "no", "no"] * 25 + ["yes", "no"] * 50
+        >>> reports += ["no"] * 70 + ["yes"] * 30
+        >>> areas = ["a"] * 100 + ["b"] * 100 + ["c"] * 100
+        >>> pooled = rr.estimate(reports, ["no", "yes"], 0.8, by=areas).pooled()
+        >>> [round(end, 3) for end in pooled.rho_interval()]
+        [0.029, 1.0]
         """
         limit = scipy.special.chdtri(1, 1 - check_level(level)) / 2
         logs = np.array([self.model.log_likelihood(rho) for rho in self.grid])
@@ -260,6 +270,16 @@ class PooledGroups(Result):
         Interval
             (groups, k) ends, cut to [0, 1]: quantiles of the normal distributions given rho, mixed
             over the posterior of rho under a flat prior.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no", "yes", "no", "no"] * 25 + ["yes", "no"] * 50
+        >>> reports += ["no"] * 70 + ["yes"] * 30
+        >>> areas = ["a"] * 100 + ["b"] * 100 + ["c"] * 100
+        >>> pooled = rr.estimate(reports, ["no", "yes"], 0.8, by=areas).pooled()
+        >>> [end.round(2).tolist() for end in pooled.interval(0.9)]
+        [[[0.78, 0.0], [0.4, 0.35], [0.7, 0.05]], [[1.0, 0.22], [0.65, 0.6], [0.95, 0.3]]]
         """
         tail = (1 - check_level(level)) / 2
         parts = [self._predicted(rho)[:2] for rho in self.grid]
@@ -300,6 +320,16 @@ class PooledGroups(Result):
         DataFrame
             The columns of the groups, category, n, raw (the unbiased proportion), proportion,
             std_error, low, high, and shrinkage, the part of the estimate that comes from the mean.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no", "yes", "no", "no"] * 25 + ["yes", "no"] * 50
+        >>> reports += ["no"] * 70 + ["yes"] * 30
+        >>> areas = ["a"] * 100 + ["b"] * 100 + ["c"] * 100
+        >>> pooled = rr.estimate(reports, ["no", "yes"], 0.8, by=areas).pooled()
+        >>> list(pooled.to_frame().columns)
+        ['group', 'category', 'n', 'raw', 'proportion', 'std_error', 'low', 'high', 'shrinkage']
         """
         k = len(self.categories)
         low, high = self.interval(level)
@@ -335,6 +365,18 @@ class PooledGroups(Result):
         -------
         str
             One line for each group.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no", "yes", "no", "no"] * 25 + ["yes", "no"] * 50
+        >>> reports += ["no"] * 70 + ["yes"] * 30
+        >>> areas = ["a"] * 100 + ["b"] * 100 + ["c"] * 100
+        >>> pooled = rr.estimate(reports, ["no", "yes"], 0.8, by=areas).pooled()
+        >>> print(pooled.interpret())
+        a: about 10.4% yes, 95% interval 0.0% to 24.8%, 12% from all groups
+        b: about 46.9% yes, 95% interval 32.4% to 62.9%, 12% from all groups
+        c: about 17.7% yes, 95% interval 2.6% to 32.2%, 12% from all groups
         """
         place = place_or_last(category, self.categories, "these groups")
         low, high = (end[:, place] for end in self.interval(level))

@@ -84,6 +84,14 @@ class PosteriorProbabilities(Result):
         -------
         DataFrame
             Probabilities, with the reports as index.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.75)
+        >>> found = rr.privacy.posterior(["yes"], m, {"no": 0.99, "yes": 0.01})
+        >>> found.to_frame().round(3).to_dict("list")
+        {'no': [0.971], 'yes': [0.029]}
         """
         labels = label_column(self.categories)
         columns = pd.Index(labels, name="true answer", tupleize_cols=False)
@@ -101,7 +109,16 @@ class PosteriorProbabilities(Result):
         return "{:.4f}".format
 
     def interpret(self) -> str:
-        """The report that raises a probability the most, in a sentence."""
+        """The report that raises a probability the most, in a sentence.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.75)
+        >>> found = rr.privacy.posterior(["yes"], m, {"no": 0.99, "yes": 0.01})
+        >>> print(found.interpret())
+        given the report yes, the true answer is yes with probability 2.941%; the prior was 1%
+        """
         if not self.n:
             return "there is no report"
         gain = self.probabilities - self.prior

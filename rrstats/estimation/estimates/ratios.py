@@ -173,6 +173,15 @@ class ProportionsAmong(Result):
         -------
         DataFrame
             Columns category, proportion, std_error, low and high.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["never", "once", "often", "never"] * 50
+        >>> est = rr.estimate(reports, ["never", "once", "often"], 0.75)
+        >>> among = est.among(["once", "often"])
+        >>> among.to_frame()["proportion"].round(2).tolist()
+        [0.5, 0.5]
         """
         level = check_level(level)
         rows = [self._ratio(place, level) for place in range(len(self.categories))]
@@ -193,6 +202,15 @@ class ProportionsAmong(Result):
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["never", "once", "often", "never"] * 50
+        >>> est = rr.estimate(reports, ["never", "once", "often"], 0.75)
+        >>> among = est.among(["once", "often"])
+        >>> print(among.interpret())
+        the proportion of often among once, often is 50.0%, 95% interval 29.5% to 70.5%
         """
         place = place_or_last(category, self.categories, "these people")
         return self[self.categories[place]].interpret(level)

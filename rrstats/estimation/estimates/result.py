@@ -210,7 +210,17 @@ class LabelledInterval(Interval[Floats], FrameTable):
         return interval
 
     def to_frame(self) -> pd.DataFrame:
-        """Columns category, low and high."""
+        """Columns category, low and high.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+        >>> est.interval(0.9).to_frame().round(3)
+          category    low   high
+        0       no  0.728  0.830
+        1      yes  0.170  0.272
+        """
         labels = label_column(tuple(self.labels))
         return pd.DataFrame({"category": labels, "low": self.low, "high": self.high})
 
@@ -367,15 +377,41 @@ class ConstrainedProportions(Result):
         -------
         DataFrame
             The labels, proportion and count.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 80 + ["yes"] * 20, ["no", "yes"], 0.75)
+        >>> likely = est.mle()
+        >>> list(likely.to_frame().columns)
+        ['category', 'proportion', 'count']
         """
         return long_frame(*self._axes, {"proportion": self.proportions, "count": self.counts})
 
     def table(self) -> pd.DataFrame:
-        """The proportions with the last column's categories side by side."""
+        """The proportions with the last column's categories side by side.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> frame = pd.DataFrame({"a": ["no", "yes"] * 50, "g": ["x"] * 60 + ["y"] * 40})
+        >>> table = rr.crosstab(frame, "a", "g", mechanisms={"a": rr.KRR(["no", "yes"], 0.75)})
+        >>> table.mle().table().round(2).to_numpy().tolist()
+        [[0.3, 0.2], [0.3, 0.2]]
+        """
         return wide_frame(*self._axes, self.proportions)
 
     def interpret(self) -> str:
-        """The largest proportion in a sentence."""
+        """The largest proportion in a sentence.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(["no"] * 80 + ["yes"] * 20, ["no", "yes"], 0.75)
+        >>> likely = est.mle()
+        >>> print(likely.interpret())
+        the largest of 2 proportions by maximum likelihood is 100.0% no; it has no interval
+        """
         place = np.unravel_index(int(np.argmax(self.proportions)), self.proportions.shape)
         _, categories = self._axes
         largest = [label(labels[code]) for labels, code in zip(categories, place, strict=True)]

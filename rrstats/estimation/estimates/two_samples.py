@@ -199,6 +199,18 @@ class TwoSamples:
         reports both are alike.  MOVER's lowest coverage with 25 to 50 reports: 94.1% with noise,
         93.0% with little noise (prob 0.95).  Simulated with three categories, designs with three
         and four report cells, 50 to 400 reports, either target: 93.2% to 97%.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> found = rr.difference(groups["north"], groups["south"])
+        >>> found.interval(0.9).to_frame().round(2)
+          category   low  high
+        0       no  0.03  0.52
+        1      yes -0.52 -0.03
         """
         sums = [estimate.proportions.sum() for estimate in (self.first, self.second)]
         is_one_number = self.k == 2 and np.allclose(sums, 1, rtol=0, atol=1e-9)

@@ -183,6 +183,18 @@ to -0.0331
         DataFrame
             Columns category, first, second (the proportions), difference, std_error, low, high, z,
             p_value.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> found = rr.difference(groups["north"], groups["south"])
+        >>> found.to_frame().iloc[:, :4].round(2)
+          category  first  second  difference
+        0       no   0.78     0.5        0.28
+        1      yes   0.22     0.5       -0.28
         """
         return pd.DataFrame(
             {

@@ -84,6 +84,17 @@ class TestResult(Result):
         -------
         DataFrame
             Columns null, statistic, df, p_value, n, effective_n and method.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["no"] * 64 + ["yes"] * 36 + ["no"] * 50 + ["yes"] * 50
+        >>> area = ["north"] * 100 + ["south"] * 100
+        >>> groups = rr.estimate(reports, ["no", "yes"], 0.75, by=area)
+        >>> test = rr.hypotheses.homogeneity(groups)
+        >>> test.to_frame()[["statistic", "df", "p_value"]].round(3)
+           statistic  df  p_value
+        0      3.998   1    0.046
         """
         names = ("null", "statistic", "df", "p_value", "n", "effective_n", "method")
         return pd.DataFrame({name: [getattr(self, name)] for name in names})
