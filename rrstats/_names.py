@@ -322,7 +322,9 @@ def _hint(name: str, names: Iterable[str], places: Iterable[str]) -> str:
     if near and not (home or "").endswith(f".{name}"):
         return f"; did you mean {listed[near[0]]}?"
     if home is not None:
-        return f"; it is {home}"
+        example = answers().examples.get(home.rpartition(".")[2], "")
+        shown = f", as in {example}" if example.startswith(f"{home}(") else ""
+        return f"; it is {home}{shown}"
     return "" if word is None else f"; {word}"
 
 

@@ -253,7 +253,7 @@ def test_every_public_call_without_arguments_shows_one_that_fits():
 
 
 def example_names():
-    """What the examples of the table are about: data, reports, results."""
+    """Data, reports and results that the examples of the table name."""
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"smoker": rng.choice(["no", "yes"], 600, p=[0.7, 0.3])})
     data["region"] = rng.choice(["north", "south"], 600)
@@ -363,23 +363,27 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
         (rr, "cauchit", "links 'logit', 'probit' and 'cloglog'"),
         (rr, "probit cloglog", r"rr.logit\(..., link='{}'\)"),
         (rr.surveys, "disguised_response", "warner has its matrix, and kuk"),
-        (rr, "crosswise warner two_coin", r"it is rr.surveys.{}$"),
-        (rr, "power sample_size recommend", r"it is rr.planning.{}$"),
-        (rr, "independence", r"it is rr.hypotheses.{}$"),
+        (rr, "crosswise warner two_coin", "it is rr.surveys.{}(, as in|$)"),
+        (rr, "power sample_size recommend", "it is rr.planning.{}(, as in|$)"),
+        (rr, "independence", "it is rr.hypotheses.{}(, as in|$)"),
         (
             rr,
             "Rappor Mechanism Samples SubsetSelection UnaryEncoding two_rounds instantaneous",
-            "it is rr.mechanisms.{}$",
+            "it is rr.mechanisms.{}(, as in|$)",
         ),
-        (rr, "epsilon_from_prob prob_from_epsilon posterior", "it is rr.privacy.{}$"),
-        (rr, "list_regression list_with_direct", "it is rr.regression.{}$"),
-        (rr, "Estimate Crosstab", "it is rr.estimators.{}$"),
-        (rr, "Key new_key SecureGenerator", "it is rr.client.{}$"),
+        (rr, "epsilon_from_prob prob_from_epsilon posterior", "it is rr.privacy.{}(, as in|$)"),
+        (rr, "list_regression list_with_direct", "it is rr.regression.{}(, as in|$)"),
+        (rr, "Estimate Crosstab", "it is rr.estimators.{}(, as in|$)"),
+        (rr, "Key new_key SecureGenerator", "it is rr.client.{}(, as in|$)"),
         (rr, "FrameAccessor SeriesAccessor", "rrstats.accessor.{}$"),
         (rr, "FramePlan", "it is rr.planning.FramePlan$"),
         (rr.planning, "frame", "it is rr.planning.plan$"),
-        (rr.planning, "break_even influence", "it is rr.planning.compliance.{}$"),
-        (rr, "sample_size", "it is rr.planning.sample_size$"),
+        (rr.planning, "break_even influence", "it is rr.planning.compliance.{}(, as in|$)"),
+        (
+            rr,
+            "sample_size",
+            r"it is rr.planning.sample_size, as in rr.*size\(0.02, 0.1, epsilon=1\)$",
+        ),
         (rr.planning, "people at_epsilon design detectable", "it is rr.planning"),
         (rr, "opendp", "page 'Coming from OpenDP' reads and writes its JSON in ten lines$"),
         (rr.surveys, "devore", "mangat has its matrix, and forced_response"),
@@ -457,6 +461,9 @@ def frames_and_results():
         ("mechanism design", "estimate", "rr.estimate(reports, mechanism)"),
         ("mechanism design", "randomiz", "did you mean randomize?"),
         ("mechanism", "labels", "it is categories"),
+        ("rr", "Warner sample_size posterior", ", as in rr."),
+        ("df.rr", "compare", "rr.difference(groups['a'], groups['b'])"),
+        ("df.rr", "mrp", "fit.poststratify(cells, 'people', by='area')"),
         ("rr", "ict_test", "it is rr.hypotheses.no_design_effect"),
         ("rr", "svydesign", "rr.SampleDesign"),
         ("rr hypotheses", "chi2", "rr.hypotheses.independence(table)"),
@@ -526,7 +533,7 @@ def test_nothing_is_said_where_nothing_is_near(name):
 def test_answers_to_attributes_name_what_exists():
     """Each rr.name in an answer is there."""
     for answer in answers().attributes.values():
-        for path in re.findall(r"(?<![\w.])rr((?:\.[A-Za-z_]+)+)", answer):
+        for path in re.findall(r"(?<![\w.])rr((?:\.[A-Za-z_]\w*)+)", answer):
             place = rr
             for name in path[1:].split("."):
                 place = getattr(place, name)

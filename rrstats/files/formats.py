@@ -468,6 +468,8 @@ def open_source(path: FilePath) -> FileSource:
     path = Path(path)
     is_directory = path.is_dir()
     no_folder = "no folder has this name either"
+    if path.suffix.lower() in (".dta", ".sav"):
+        no_folder = "pandas reads its rows, and rr.files.codebook(path) its value labels"
     endings = PARQUET if is_directory else format_of(path, "source", no_folder)
     stamp = _stamp(path)
     top = path if is_directory else path.parent

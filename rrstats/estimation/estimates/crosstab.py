@@ -1101,7 +1101,8 @@ def crosstab(
     frame = open_frame(data, mechanisms)
     if frame is None:
         raise ArgumentTypeError(
-            f"data must be a DataFrame of pandas or of an engine, found {type_name(data)}"
+            "data must be a DataFrame of pandas or of an engine, as in rr.crosstab(df, 'smoker', "
+            f"'region'), found {type_name(data)}"
         )
     if plan_records(mechanisms):
         mechanisms = None

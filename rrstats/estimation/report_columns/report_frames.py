@@ -272,6 +272,11 @@ def requested_frame(data: Any, request: ReportRequest) -> ReportFrame | None:
             f"columns needs reports in a frame, found a {type(data).__name__}; give a "
             "frame, for example from pandas.read_parquet, or leave columns out"
         )
+    if frame is not None and isinstance(request.mechanism, str):
+        raise ArgumentTypeError(
+            "categories must be a list of the possible answers, or a mechanism, found str; give a "
+            "column by name, as in rr.estimate(df, columns='smoker'), or df.rr.estimate('smoker')"
+        )
     return frame
 
 

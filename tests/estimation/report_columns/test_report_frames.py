@@ -220,6 +220,13 @@ def test_what_is_asked_of_a_frame():
         tally(data, {"answer": M}, 0.75, columns="answer")
 
 
+def test_a_column_in_the_place_of_categories_is_told_its_argument():
+    """As privatize takes it; the frame says that it is no word of another call."""
+    frame = pd.DataFrame({"answer": ["no", "yes"]})
+    for call in (tally, rr.estimate):
+        refused(ArgumentTypeError, r"estimate\(df, columns='smoker'\)", call, frame, "answer")
+
+
 def test_a_path_is_no_frame():
     """The path of a file is refused, and so are lists and what nobody knows; text is an answer."""
     for call in (tally, rr.estimate):
