@@ -143,22 +143,32 @@ def test_links_lead_somewhere(name):
         assert "://" in target or (file.parent / page).exists(), target
 
 
+def defines(path, name):
+    """Whether a file defines a function, a class or a constant, not only imports or calls it."""
+    word = re.escape(name.rpartition(".")[2])
+    definition = rf"^\s*(?:(?:def|class) {word}\b|{word}(?:: [^=\n]+)? =|\[?\[?{word}\]|{word}: )"
+    return re.search(definition, path.read_text("utf-8"), re.M) is not None
+
+
 def test_the_page_for_contributors_names_what_exists():
-    """Each file is there, and each `name` of a `file` stands in it."""
+    """Each file is there, and each `name` of a `file` is defined in it."""
     text = re.sub(r"\s+", " ", (ROOT / "docs/contributing.md").read_text("utf-8"))
-    rooms = [ROOT / "rrstats", ROOT / "tests", ROOT / "docs"]
+    rooms = [ROOT / "rrstats", ROOT / "tests", ROOT / "docs", ROOT / "benchmarks"]
 
     def files_of(name):
-        return [ROOT / name, *(path for room in rooms for path in room.glob(f"**/{name}"))]
+        paths = [ROOT / name, *(path for room in rooms for path in room.glob(f"**/{name}"))]
+        return [path for path in paths if path.is_file()]
 
     for name in set(re.findall(r"`([\w./]+\.(?:py|pyi|toml|md|json|js))`", text)):
-        assert any(path.is_file() for path in files_of(name)), name
-    named = re.findall(r"`([\w.]+)` (?:of|in) `([\w/]+\.py)`", text)
-    assert len(named) > 20
+        assert files_of(name), name
+    named = re.findall(r"`@?([\w.]+)` (?:of|in) `([\w/]+\.(?:py|toml))`", text)
+    named += re.findall(r"`@?([\w.]+)` \(`([\w/]+\.(?:py|toml))`\)", text)
+    assert len(named) > 30
     for name, file in named:
-        word = rf"\b{name.rpartition('.')[2]}\b"
-        texts = [path.read_text("utf-8") for path in files_of(file) if path.is_file()]
-        assert any(re.search(word, text) for text in texts), f"{name} of {file}"
+        assert any(defines(path, name) for path in files_of(file)), f"{name} of {file}"
+    modules = [path for room in rooms for path in room.glob("**/*.py")]
+    for name in set(re.findall(r"`@?((?:\w+\.)?_?[A-Za-z]*(?:[a-z][A-Z]|_)\w*)`", text)):
+        assert any(defines(path, name) for path in modules), name
 
 
 @pytest.mark.parametrize("files", [False, True], ids=["memory", "files"])
