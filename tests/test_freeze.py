@@ -328,7 +328,6 @@ NULL = [0.2, 0.3, 0.5]
 fit_of = hypotheses.goodness_of_fit
 record("test", {
     "fit": lambda: fit_of(many(), NULL),
-    "ratio": lambda: fit_of(many(), NULL, statistic="likelihood-ratio"),
     "exact": lambda: fit_of(few(), NULL, exact=True),
     "independence": lambda: hypotheses.independence(joint("party", "vote")),
     "pairs": lambda: hypotheses.independence(

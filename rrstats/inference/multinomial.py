@@ -618,23 +618,19 @@ def fit_rates(
     return x
 
 
-def distance(counts: ArrayLike, expected: ArrayLike, statistic: str = "pearson") -> Floats:
-    """(...) Pearson's X2 or the likelihood ratio's G2 of (..., m) counts.
-
-    Infinite where a report came that was not to be expected.
-    """
+def distance(counts: ArrayLike, expected: ArrayLike) -> Floats:
+    """(...) Pearson's X2 of (..., m) counts; infinite where no report was to be expected."""
     counts, expected = np.broadcast_arrays(
         np.asarray(counts, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     )
-    possible = expected > 0
-    ratio = np.divide(counts, expected, out=np.ones(counts.shape), where=possible)
-    if statistic == "pearson":
-        terms = (ratio - 1) * (counts - expected)
-    else:
-        logs = np.log(ratio, out=np.zeros(counts.shape), where=ratio > 0)
-        terms = 2 * (counts * logs - (counts - expected))
-    terms = np.where(possible, terms, np.where(counts > 0, np.inf, 0.0))
-    return np.asarray(_at_least_0(terms.sum(axis=-1)))
+    terms = np.where(counts > 0, np.inf, 0.0)
+    np.divide((counts - expected) ** 2, expected, out=terms, where=expected > 0)
+    return np.asarray(terms.sum(axis=-1))
+
+
+def likelihood_ratio(counts: ArrayLike, expected: ArrayLike) -> Floats:
+    """(...) G2 of (..., m) counts; infinite where no report was to be expected."""
+    return _at_least_0(2 * scipy.special.kl_div(counts, expected).sum(axis=-1))
 
 
 def _at_least_0(statistic: ArrayLike) -> Floats:
@@ -696,8 +692,8 @@ def _least(observed: float) -> float:
     return observed - 1e-9 * max(abs(observed), 1.0)
 
 
-def exact_p_value(rates: Floats, n: int, observed: float, statistic: str) -> float:
-    """P(statistic >= observed) over all tables of n reports in m cells."""
+def exact_p_value(rates: Floats, n: int, observed: float) -> float:
+    """P(distance >= observed) over all tables of n reports in m cells."""
     m = len(rates)
     tables = comb(n + m - 1, m - 1)
     if tables * m > _MAX_TABLE_COUNTS:
@@ -710,7 +706,7 @@ def exact_p_value(rates: Floats, n: int, observed: float, statistic: str) -> flo
     counts = np.diff(walls, axis=1, prepend=-1, append=n + m - 1) - 1
     logs = scipy.special.gammaln(n + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
     prob = np.exp(logs + scipy.special.xlogy(counts, rates).sum(axis=1))
-    return min(float(prob[distance(counts, n * rates, statistic) >= _least(observed)].sum()), 1.0)
+    return min(float(prob[distance(counts, n * rates) >= _least(observed)].sum()), 1.0)
 
 
 def fit_margins(

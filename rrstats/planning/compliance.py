@@ -242,7 +242,7 @@ def _noncentrality(
     counts = sizes * ((1 - share) * (matrix @ pi) + share * others)
     sample = (matrix, counts, sizes)
     df = free_cells(sample)
-    return distance_to_design(sample, "likelihood-ratio")[0], df
+    return distance_to_design(sample)[0], df
 
 
 def _power(noncentrality: float, df: int, alpha: float) -> float:

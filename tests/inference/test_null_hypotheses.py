@@ -14,6 +14,7 @@ from rrstats.inference.multinomial import (
     exact_p_value,
     fit_margins,
     fit_rates,
+    likelihood_ratio,
     most_likely,
     smoothed,
     start_inside,
@@ -27,18 +28,17 @@ def test_distances_by_hand():
     counts, expected = np.array([12.0, 5.0, 3.0]), np.array([10.0, 6.0, 4.0])
     assert distance(counts, expected) == pytest.approx(4 / 10 + 1 / 6 + 1 / 4)
     ratio = stats.power_divergence(counts, expected, lambda_="log-likelihood").statistic
-    assert distance(counts, expected, "g") == pytest.approx(ratio)
-    for statistic in ("pearson", "g"):
-        assert distance([3, 0], [3.0, 0.0], statistic) == 0
-        assert distance([3, 1], [3.0, 0.0], statistic) == np.inf
-        both = distance([[12, 5, 3], [10, 6, 4]], expected, statistic)
-        assert both.tolist() == [float(distance(counts, expected, statistic)), 0.0]
-    assert distance([0, 4], [2.0, 2.0], "g") == pytest.approx(8 * np.log(2))
+    assert likelihood_ratio(counts, expected) == pytest.approx(ratio)
+    for statistic in (distance, likelihood_ratio):
+        assert statistic([3, 0], [3.0, 0.0]) == 0
+        assert statistic([3, 1], [3.0, 0.0]) == np.inf
+        both = statistic([[12, 5, 3], [10, 6, 4]], expected)
+        assert both.tolist() == [float(statistic(counts, expected)), 0.0]
+    assert likelihood_ratio([0, 4], [2.0, 2.0]) == pytest.approx(8 * np.log(2))
 
 
-@pytest.mark.parametrize("statistic", ["pearson", "g"])
 @pytest.mark.parametrize(("n", "rates"), [(4, [0.3, 0.7]), (5, [0.2, 0.5, 0.3]), (3, [0.1] * 10)])
-def test_exact_p_values_list_every_table(n, rates, statistic):
+def test_exact_p_values_list_every_table(n, rates):
     """The probability of all tables at least as far off, by SciPy's multinomial."""
     rates = np.array(rates)
     listed = [
@@ -46,22 +46,22 @@ def test_exact_p_values_list_every_table(n, rates, statistic):
         for cells in itertools.combinations_with_replacement(range(len(rates)), n)
     ]
     prob = stats.multinomial(n, rates).pmf(listed)
-    far = distance(listed, n * rates, statistic)
+    far = distance(listed, n * rates)
     for observed in sorted(set(far.tolist()))[:: max(1, len(set(far.tolist())) // 6)]:
         expected = prob[far >= observed - 1e-9].sum()
-        found = exact_p_value(rates, n, observed, statistic)
+        found = exact_p_value(rates, n, observed)
         assert found == pytest.approx(expected, rel=1e-10)
-    assert exact_p_value(rates, n, 0.0, statistic) == pytest.approx(1.0)
+    assert exact_p_value(rates, n, 0.0) == pytest.approx(1.0)
 
 
 def test_too_many_tables_are_not_listed(monkeypatch):
     """Ten tables of three counts are 30 counts: listed where so many fit, and refused below."""
     rates = np.array([0.2, 0.5, 0.3])
     monkeypatch.setattr(multinomial, "_MAX_TABLE_COUNTS", 30)
-    assert exact_p_value(rates, 3, 0.0, "pearson") == pytest.approx(1.0)
+    assert exact_p_value(rates, 3, 0.0) == pytest.approx(1.0)
     monkeypatch.setattr(multinomial, "_MAX_TABLE_COUNTS", 29)
     with pytest.raises(ArgumentValueError, match="3 reports of 3 kinds can come out in 10 ways"):
-        exact_p_value(rates, 3, 0.0, "pearson")
+        exact_p_value(rates, 3, 0.0)
 
 
 def test_the_tail_of_a_squared_distance():
@@ -80,7 +80,7 @@ def test_a_distance_that_rounding_makes_negative_is_0():
     for a, b in itertools.product(range(1, 60), repeat=2):
         # the rates of two samples that agree, as a fit finds them
         expected = (a + b) * np.array([a / (a + b), b / (a + b)]) * (1 + 1e-16)
-        assert distance([a, b], expected, "likelihood-ratio") >= 0
+        assert likelihood_ratio([a, b], expected) >= 0
 
 
 # -- fits --------------------------------------------------------------------------------------

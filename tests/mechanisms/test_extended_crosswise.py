@@ -132,14 +132,11 @@ def test_random_answers_are_not_identified():
 
 
 def test_design_fit_is_the_difference_of_the_samples():
-    """Pearson's statistic of two complementary samples is the squared z of their difference."""
-    counts = (60, 109, 139, 46)
-    test = rr.hypotheses.design_fit(counted(counts, PLAIN), statistic="pearson")
-    assert test.statistic == pytest.approx(4.76465843, abs=1e-7)  # the same maxima, Pearson
-    n, m = 169, 185
-    pooled = (109 + 139) / (n + m)
-    z2 = (109 / n - 139 / m) ** 2 / (pooled * (1 - pooled) * (1 / n + 1 / m))
-    assert test.statistic == pytest.approx(z2, abs=1e-7)
+    """G2 of two complementary samples is that of the table of samples by reports, as in SciPy."""
+    test = rr.hypotheses.design_fit(counted((60, 109, 139, 46), PLAIN))
+    table = [[60, 109], [46, 139]]  # "same" in the second sample has the prob of "different"
+    ratio = stats.chi2_contingency(table, correction=False, lambda_="log-likelihood")
+    assert (ratio.statistic, ratio.dof) == (pytest.approx(test.statistic, abs=1e-7), test.df)
 
 
 def test_design_fit_of_cells_that_proportions_do_not_explain():

@@ -8,18 +8,15 @@ needs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rrstats._checks import (
-    check_left_out,
-    check_one_of,
-)
+from rrstats._checks import check_left_out
 from rrstats._typing import Array, Floats
-from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
+from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.estimates.estimate import Estimate
-from rrstats.estimation.hypothesis_tests.test_result import Outcome
+from rrstats.estimation.hypothesis_tests.test_result import Notes, Outcome
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.tally import Tally, tally
 from rrstats.inference.contrasts import (
@@ -30,7 +27,6 @@ from rrstats.inference.multinomial import (
     ZERO_RATE,
     chi_squared_test,
     distance,
-    exact_p_value,
     fit_rates,
     score_statistic,
     start_inside,
@@ -41,14 +37,6 @@ from rrstats.mechanisms.channel import (
     transition_matrix,
 )
 from rrstats.mechanisms.krr import MechanismLike
-
-PLAIN = (
-    "statistic='likelihood-ratio' and exact need as many report cells as categories, one sample "
-    "without a design, and target 'population'; leave them out"
-)
-
-
-STATISTICS = {"pearson": "Pearson's", "likelihood-ratio": "likelihood ratio"}
 
 
 @dataclass(frozen=True)
@@ -67,103 +55,71 @@ Sample = tuple[Floats, Floats, Floats]
 """Transition matrix, counts and sizes of the samples of the report cells of an estimate."""
 
 
-@dataclass(frozen=True)
-class Counting:
-    """The statistic of counts of reports, and how its p-value is computed."""
+class CountedDistance(NamedTuple):
+    """The squared distance of counts of reports from those of a null hypothesis.
 
-    statistic: str
-    exact: bool = False
-    p_value: float | None = None  # where it is computed without the statistic
+    expected : (cells,) counts under the null hypothesis; empty where the test needs none.
+    """
 
-    def __post_init__(self) -> None:
-        check_one_of(self.statistic, "statistic", STATISTICS)
+    method: str
+    value: float
+    df: int
+    expected: Floats
+    notes: Notes = ()
 
-    def check(self, has_counts: bool) -> None:
-        """Raise for options that need counts of reports with simple distributions."""
-        if not has_counts and (self.exact or self.statistic != "pearson"):
-            raise ArgumentValueError(PLAIN)
-
-    def test(
-        self,
-        method: str,
-        value: float,
-        df: int,
-        expected: Floats,
-        *,
-        remedy: str = "merge categories",
-    ) -> Outcome:
-        """The outcome by chi-squared or by enumerated counts."""
-        value, p_value = chi_squared_test(value, df)
-        if self.exact:
-            n = expected.sum()
-            p_value = exact_p_value(expected / n, round(n), value, self.statistic)
-            return f"{method}, exact", value, df, p_value, ()
-        if self.p_value is not None and df > 0:
-            return f"{method}, exact p-value", value, df, self.p_value, ()
-        notes = few_expected(expected, remedy)
-        if df < 1:
+    def by_chi_squared(self, remedy: str = "merge categories") -> Outcome:
+        """The outcome by chi-squared, with a warning where expected counts are small."""
+        value, p_value = chi_squared_test(self.value, self.df)
+        notes = self.notes + few_expected(self.expected, remedy)
+        if self.df < 1:
             notes += ("all reports are the same, so there is nothing to test",)
-        return method, value, df, p_value, notes
+        return self.method, value, self.df, p_value, notes
 
-    def test_table(self, name: str, table: Array) -> Outcome:
-        """The outcome of the ordinary test of a table of counts."""
-        observed = table[table.any(axis=1)][:, table.any(axis=0)].astype(np.float64)
-        rows = observed.sum(axis=1)
-        columns = observed.sum(axis=0)
-        expected = np.outer(rows, columns).ravel() / observed.sum()
-        method, value, df, p_value, notes = self.test(
-            f"{STATISTICS[self.statistic]} test of {name}",
-            float(distance(observed.ravel(), expected, self.statistic)),
-            (len(rows) - 1) * (len(columns) - 1),
-            expected,
-        )
-        dropped = sum(table.shape) - sum(observed.shape)
-        if dropped:
-            unreported = "1 category that nobody reported is left out"
-            if dropped > 1:
-                unreported = f"{dropped} categories that nobody reported are left out"
-            notes = (unreported, *notes)
-        return method, value, df, p_value, notes
+    def with_p_value(self, p_value: float, kind: str) -> Outcome:
+        """The outcome with a p-value that was computed otherwise."""
+        return f"{self.method}, {kind}", self.value, self.df, p_value, self.notes
 
-    def test_rates(
-        self,
-        method: str,
-        samples: list[Sample],
-        rates: list[Floats],
-        slopes: Floats,
-        *,
-        remedy: str = "merge categories",
-    ) -> Outcome:
-        """The outcome for reports and their probabilities under the null hypothesis.
 
-        slopes : (cells, p) derivatives of the rates by fitted parameters.
-        """
-        value = 0.0
-        df = -slopes.shape[1]
-        for sample, sample_rates in zip(samples, rates, strict=True):
-            sample_value, sample_df = self._distance_to(sample, sample_rates)
-            value += sample_value
-            df += sample_df
-        # A rate that was fitted as 0 takes away a cell and a parameter.
-        all_rates = np.concatenate(rates)
-        slopes_at_zero = slopes[all_rates <= ZERO_RATE]
-        if slopes_at_zero.size:
-            df += int(np.linalg.matrix_rank(slopes_at_zero))
-        sizes = np.concatenate([sizes for *_, sizes in samples])
-        return self.test(method, value, df, sizes * all_rates, remedy=remedy)
+def table_distance(name: str, table: Array) -> CountedDistance:
+    """Pearson's distance of a table of counts from independence of its rows and columns."""
+    observed = table[table.any(axis=1)][:, table.any(axis=0)].astype(np.float64)
+    rows, columns = observed.shape
+    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / observed.sum()
+    notes: Notes = ()
+    dropped = sum(table.shape) - rows - columns
+    if dropped == 1:
+        notes = ("1 category that nobody reported is left out",)
+    elif dropped:
+        notes = (f"{dropped} categories that nobody reported are left out",)
+    return CountedDistance(
+        f"Pearson's test of {name}",
+        float(distance(observed.ravel(), expected.ravel())),
+        (rows - 1) * (columns - 1),
+        expected.ravel(),
+        notes,
+    )
 
-    def _distance_to(self, sample: Sample, rates: Floats) -> tuple[float, int]:
-        """The statistic of one sample at some probabilities of reports, and its df."""
-        matrix, counts, sizes = sample
-        value, df = score_statistic(matrix, counts, rates, sizes)
-        if self.statistic == "pearson":
-            return value, df
-        value = float(distance(counts, sizes * rates, self.statistic))
-        cells, k = matrix.shape
-        if cells != k:
-            best = fit_proportions([sample], np.full(k, 1 / k))
-            value -= float(distance(counts, sizes * (matrix @ best), self.statistic))
-        return value, df
+
+def rates_distance(
+    method: str, samples: list[Sample], rates: list[Floats], slopes: Floats
+) -> CountedDistance:
+    """The distance of reports from their probabilities under the null hypothesis.
+
+    slopes : (cells, p) derivatives of the rates by fitted parameters.
+    """
+    value = 0.0
+    df = -slopes.shape[1]
+    for (matrix, counts, sizes), sample_rates in zip(samples, rates, strict=True):
+        sample_value, sample_df = score_statistic(matrix, counts, sample_rates, sizes)
+        value += sample_value
+        df += sample_df
+    # A rate that was fitted as 0 takes away a cell and a parameter.
+    all_rates = np.concatenate(rates)
+    slopes_at_zero = slopes[all_rates <= ZERO_RATE]
+    if slopes_at_zero.size:
+        df += int(np.linalg.matrix_rank(slopes_at_zero))
+    sizes = np.concatenate([sizes for *_, sizes in samples])
+    return CountedDistance(method, value, df, sizes * all_rates)
 
 
 def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
@@ -213,7 +169,7 @@ def cells_of(estimate: Estimate) -> Sample:
     return transition_matrix(channel), counts, arrays.sample_sizes(channel, counts, estimate.n)
 
 
-def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
+def few_expected(expected: Floats, remedy: str) -> Notes:
     """A note, also issued as a warning, where expected counts are too small for chi-squared."""
     cells = np.asarray(expected)[np.asarray(expected) > 0]
     limits = _CHI_SQUARED

@@ -10,8 +10,7 @@ from rrstats._names import checked_keywords
 from rrstats._typing import ColumnLike, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.hypothesis_tests.counted_reports import (
-    STATISTICS,
-    Counting,
+    CountedDistance,
     Sample,
     as_estimate,
     cells_of,
@@ -19,7 +18,7 @@ from rrstats.estimation.hypothesis_tests.counted_reports import (
 )
 from rrstats.estimation.hypothesis_tests.test_result import TestResult, result_of, untested
 from rrstats.inference.multinomial import (
-    distance,
+    likelihood_ratio,
 )
 from rrstats.mechanisms.krr import MechanismLike
 
@@ -34,7 +33,6 @@ def design_fit(
     *,
     epsilon: float | None = None,
     group: ColumnLike | None = None,
-    statistic: str = "likelihood-ratio",
 ) -> TestResult:
     """Test whether the design explains the reports: whether people did what they were told.
 
@@ -50,8 +48,6 @@ def design_fit(
         ``prob`` or ``epsilon``) and ``group``.
     mechanism, prob, epsilon, group : optional
         As for `rrstats.estimate`.
-    statistic : {"likelihood-ratio", "pearson"}
-        The distance between reports and the probabilities of the best proportions.
 
     Returns
     -------
@@ -85,7 +81,6 @@ def design_fit(
 
     These athletes did not all follow the instructions.
     """
-    counting = Counting(statistic)
     estimate = as_estimate(reports, mechanism=mechanism, prob=prob, epsilon=epsilon, group=group)
     if estimate.moments.designed or not estimate.moments.channel.is_multinomial:
         raise ArgumentValueError(
@@ -97,9 +92,9 @@ def design_fit(
     df = free_cells(sample)
     if not estimate.n:
         return result_of(_FOLLOWED, 0, untested(df))
-    value, expected = distance_to_design(sample, statistic)
-    method = f"{STATISTICS[statistic]} of the reports against the design"
-    outcome = counting.test(method, value, df, expected, remedy="merge samples")
+    value, expected = distance_to_design(sample)
+    method = "likelihood ratio of the reports against the design"
+    outcome = CountedDistance(method, value, df, expected).by_chi_squared("merge samples")
     return result_of(_FOLLOWED, estimate.n, outcome)
 
 
@@ -121,12 +116,12 @@ def free_cells(sample: Sample) -> int:
     return free - fitted
 
 
-def distance_to_design(sample: Sample, statistic: str) -> tuple[float, Floats]:
-    """The distance of counts from those of the likeliest proportions, and these counts.
+def distance_to_design(sample: Sample) -> tuple[float, Floats]:
+    """The likelihood ratio of counts against those of the likeliest proportions, and these counts.
 
     Proportions may lie outside [0, 1], as under a null hypothesis.
     """
     matrix, counts, sizes = sample
     start = np.full(matrix.shape[1], 1 / matrix.shape[1])
     expected = sizes * (matrix @ fit_proportions([sample], start))
-    return float(distance(counts, expected, statistic)), expected
+    return float(likelihood_ratio(counts, expected)), expected

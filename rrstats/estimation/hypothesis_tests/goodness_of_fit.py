@@ -10,15 +10,16 @@ from rrstats._display import label
 from rrstats._names import checked_keywords
 from rrstats._typing import ColumnLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
+from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.estimates.posterior import proportions_of
 from rrstats.estimation.hypothesis_tests.counted_reports import (
-    Counting,
     as_estimate,
     cells_of,
     effective_n,
     few_expected,
     is_square,
+    rates_distance,
 )
 from rrstats.estimation.hypothesis_tests.test_result import (
     MAX_IN_WORDS,
@@ -29,6 +30,7 @@ from rrstats.estimation.hypothesis_tests.test_result import (
     result_of,
     untested,
 )
+from rrstats.inference.multinomial import exact_p_value
 from rrstats.mechanisms.channel import (
     expected_rates,
 )
@@ -44,7 +46,6 @@ def goodness_of_fit(
     *,
     epsilon: float | None = None,
     group: ColumnLike | None = None,
-    statistic: str = "pearson",
     exact: bool = False,
 ) -> TestResult:
     """Test that the true proportions equal given proportions.
@@ -58,10 +59,9 @@ def goodness_of_fit(
         Proportions that sum to 1, in the order of the categories or by category.
     mechanism, prob, epsilon, group : optional
         As for `rrstats.estimate`.
-    statistic : {"pearson", "likelihood-ratio"}
-        The second needs a design with as many report cells as categories.
     exact : bool
-        Compute the p-value from all possible counts; for few reports and few report cells.
+        Compute the p-value from all possible counts; for few reports and few report cells of a
+        design with as many report cells as categories.
 
     Returns
     -------
@@ -91,39 +91,34 @@ def goodness_of_fit(
 
     These proportions are not rejected, but the effective sample size of the 1,000 reports is 82.
     """
-    counting = Counting(statistic, exact)
     estimate = as_estimate(reports, mechanism=mechanism, prob=prob, epsilon=epsilon, group=group)
     pi = proportions_of(proportions, Categories(estimate.categories), "proportions")
     null = "agreement with the given proportions"
     if len(pi) <= MAX_IN_WORDS:
         pairs = zip(pi, estimate.categories, strict=True)
         null += f" ({', '.join(f'{value:z.1%} {label(category)}' for value, category in pairs)})"
-    counting.check(is_square(estimate))
+    if exact and not is_square(estimate):
+        raise ArgumentValueError(
+            "exact needs as many report cells as categories, one sample without a design, and "
+            "target 'population'; leave it out"
+        )
     if not estimate.n:
         return result_of(null, 0, untested(estimate.mechanism.k - 1))
-    outcome = (
-        _fit(estimate, pi, counting) if estimate.moments.has_cells else _wald_fit(estimate, pi)
-    )
+    outcome = _fit(estimate, pi, exact) if estimate.moments.has_cells else _wald_fit(estimate, pi)
     return result_of(null, estimate.n, outcome, effective_n(estimate, pi))
 
 
-def _fit(estimate: Estimate, pi: Floats, counting: Counting) -> Outcome:
+def _fit(estimate: Estimate, pi: Floats, exact: bool) -> Outcome:
     """The test of counts: by enumeration or chi-squared."""
     rates = expected_rates(estimate.moments.channel, pi)
-    method = "Pearson's test of the reports"
-    remedy = "merge categories, or use exact=True where all counts can be listed"
-    if not is_square(estimate):
-        method = "score test of the reports"
-        remedy = "merge categories"
-    elif counting.statistic != "pearson":
-        method = "likelihood ratio of reports"
-    return counting.test_rates(
-        method,
-        [cells_of(estimate)],
-        [rates],
-        np.empty((len(rates), 0)),
-        remedy=remedy,
-    )
+    square = is_square(estimate)
+    method = "Pearson's test of the reports" if square else "score test of the reports"
+    fit = rates_distance(method, [cells_of(estimate)], [rates], np.empty((len(rates), 0)))
+    if exact:
+        return fit.with_p_value(exact_p_value(rates, estimate.n, fit.value), "exact")
+    if not square:
+        return fit.by_chi_squared()
+    return fit.by_chi_squared("merge categories, or use exact=True where all counts can be listed")
 
 
 def _wald_fit(estimate: Estimate, pi: Floats) -> Outcome:

@@ -10,7 +10,6 @@ Source: Krishnamoorthy and Yu (2004) for the degrees of freedom of several covar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -28,12 +27,14 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.estimates.two_samples import covariance_df
 from rrstats.estimation.hypothesis_tests.counted_reports import (
-    Counting,
+    CountedDistance,
     as_estimate,
     cells_of,
     effective_n,
     fit_proportions,
     is_square,
+    rates_distance,
+    table_distance,
 )
 from rrstats.estimation.hypothesis_tests.test_result import (
     Notes,
@@ -65,7 +66,6 @@ _EXACT_LEVEL = "the p-value is exact, because chi-squared's false-positive rate 
 def homogeneity(
     first: Any,
     *others: Any,
-    statistic: str = "pearson",
 ) -> TestResult:
     """Test that independent samples, or groups of one sample, have equal proportions.
 
@@ -74,8 +74,6 @@ def homogeneity(
     first, *others : Estimate or Tally
         Two or more samples with the same categories, as separate arguments, as a list, or as a
         mapping (for example the groups of `estimate`); designs may differ.
-    statistic : {"pearson", "likelihood-ratio"}
-        With different designs "pearson" is the score test.
 
     Returns
     -------
@@ -90,6 +88,7 @@ def homogeneity(
 
     Notes
     -----
+    Samples of one design have Pearson's test of their table, those of several the score test.
     For two samples of two categories, of which one has at most 24 reports, the p-value is exact: by
     melded confidence distributions (Fay, Proschan and Brittain 2015), which for one design is twice
     the smaller one-sided p-value of Fisher's test.  Its false-positive rate at 5% is at most 3.8%,
@@ -113,7 +112,6 @@ def homogeneity(
     >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
     (12.78, 1, 0.0003)
     """
-    counting = Counting(statistic)
     estimates, notes = _samples(first, others)
     sizes = [estimate.n for estimate in estimates]
     n = sum(sizes)
@@ -127,21 +125,23 @@ def homogeneity(
     all_cells = all(estimate.moments.has_cells for estimate in estimates)
     same_design = len({estimate.mechanism for estimate in estimates}) == 1
     is_table = all_cells and same_design and is_square(estimates[0])
-    counting.check(all_cells)
     smallest = min(sizes)
     is_small = smallest <= _SMALL_SAMPLE
     p_value = _exact_p_value(estimates) if is_small else None
     if not all_cells and p_value is None:
         return result_of(null, n, _against_common(estimates, pooled), effective, notes=notes)
-    counting = replace(counting, p_value=p_value)
     if not all_cells:
         method, value, df, *_ = _against_common(estimates, pooled)
-        outcome = counting.test(method, value, int(df), np.empty(0))
+        gap = CountedDistance(method, value, int(df), np.empty(0))
     elif is_table:
         table = np.stack([estimate.tally.reported for estimate in estimates])
-        outcome = counting.test_table("samples by reports", table)
+        gap = table_distance("samples by reports", table)
     else:
-        outcome = _different_designs(estimates, pooled, counting)
+        gap = _different_designs(estimates, pooled)
+    if p_value is not None and gap.df > 0:
+        outcome = gap.with_p_value(p_value, "exact p-value")
+    else:
+        outcome = gap.by_chi_squared()
     if is_small:
         level = _LEVEL if p_value is None else _EXACT_LEVEL
         notes += (f"a sample has only {counted(smallest, 'report')}: {level}",)
@@ -200,15 +200,14 @@ def check_comparable(estimates: Sequence[Estimate]) -> None:
         )
 
 
-def _different_designs(estimates: list[Estimate], pooled: Floats, counting: Counting) -> Outcome:
-    """The test against one vector of proportions, fitted to all reports."""
+def _different_designs(estimates: list[Estimate], pooled: Floats) -> CountedDistance:
+    """The distance from one vector of proportions, fitted to all reports."""
     samples = [cells_of(estimate) for estimate in estimates]
     common = fit_proportions(samples, pooled)
     rates = [np.maximum(matrix @ common, 0.0) for matrix, *_ in samples]
     slopes = np.vstack([matrix[:, :-1] - matrix[:, -1:] for matrix, *_ in samples])
-    method = "score test" if counting.statistic == "pearson" else "likelihood ratio test"
-    method += " against proportions fitted to all samples"
-    return counting.test_rates(method, samples, rates, slopes)
+    method = "score test against proportions fitted to all samples"
+    return rates_distance(method, samples, rates, slopes)
 
 
 def _against_common(estimates: list[Estimate], pooled: Floats) -> Outcome:

@@ -22,10 +22,10 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.crosstab import Crosstab, check_two_way
 from rrstats.estimation.hypothesis_tests.counted_reports import (
-    STATISTICS,
-    Counting,
+    CountedDistance,
     as_estimate,
     effective_n,
+    table_distance,
 )
 from rrstats.estimation.hypothesis_tests.pair_independence import INDEPENDENT, pair_independence
 from rrstats.estimation.hypothesis_tests.test_result import TestResult, result_of, untested
@@ -49,7 +49,6 @@ def independence(
     epsilon: float | None = None,
     mechanisms: Any = None,
     pairs: Mapping[Any, tuple[Any, Any]] | None = None,
-    statistic: str = "pearson",
 ) -> TestResult:
     """Test that two answers, or the items of a battery, are independent.
 
@@ -67,8 +66,6 @@ def independence(
         The mechanism of the rows and that of the columns; None for a column that is not private.
     pairs : mapping from category to two parts, optional
         For a pair privatized as one answer; by default the categories are tuples of two.
-    statistic : {"pearson", "likelihood-ratio"}
-        The statistic of the table of reports.
 
     Returns
     -------
@@ -96,28 +93,27 @@ def independence(
     The same counts give a smaller statistic for a pair that went through one k-RR, because its
     noise is dependent too.
     """
-    counting = Counting(statistic)
     if isinstance(mechanism, str):
         raise ArgumentTypeError(
             "table must be that of two columns, as in independence(rr.crosstab(df, 'a', 'b'))"
         )
     if mechanisms is None and not isinstance(table, Crosstab):
         estimate = as_estimate(table, mechanism=mechanism, prob=prob, epsilon=epsilon)
-        return pair_independence(estimate, pairs, counting)
+        return pair_independence(estimate, pairs)
     reason = (
         "a table of two columns takes mechanisms=(of the rows, of the columns), and not the design "
         "of a pair privatized as one answer"
     )
     check_left_out(reason, mechanism=mechanism, prob=prob, epsilon=epsilon, pairs=pairs)
     if isinstance(table, Crosstab) and len(table.shape) > 2:
-        return _mutual_independence(table, counting)
+        return _mutual_independence(table)
     crossed = two_way(table, mechanisms)
     if crossed.moments.combined is not None:
-        return pair_independence(crossed.moments.combined, None, counting)
-    return _column_independence(crossed, counting)
+        return pair_independence(crossed.moments.combined, None)
+    return _column_independence(crossed)
 
 
-def _mutual_independence(crossed: Crosstab, counting: Counting) -> TestResult:
+def _mutual_independence(crossed: Crosstab) -> TestResult:
     """The test that more than two columns are independent, from the table of their reports.
 
     The noise of columns that were privatized separately is independent, so their reports are
@@ -143,10 +139,10 @@ def _mutual_independence(crossed: Crosstab, counting: Counting) -> TestResult:
         margin = observed.sum(axis=others)
         observed = np.compress(margin > 0, observed, axis=place)
         expected = np.multiply.outer(expected, margin[margin > 0] / crossed.n)
-    value = float(distance(observed.ravel(), expected.ravel(), counting.statistic))
+    value = float(distance(observed.ravel(), expected.ravel()))
     df = _mutual_df(observed.shape)
-    method = f"{STATISTICS[counting.statistic]} of the reported table"
-    outcome = counting.test(method, value, df, expected.ravel(), remedy="leave columns out")
+    gap = CountedDistance("Pearson's of the reported table", value, df, expected.ravel())
+    outcome = gap.by_chi_squared("leave columns out")
     estimates = [crossed._estimate(name) for name in crossed._private]
     parts = [effective_n(estimate, estimate.proportions) / crossed.n for estimate in estimates]
     return result_of(null, crossed.n, outcome, crossed.n * prod(parts))
@@ -157,7 +153,7 @@ def _mutual_df(shape: Sequence[int]) -> int:
     return prod(shape) - 1 - sum(size - 1 for size in shape)
 
 
-def _column_independence(crossed: Crosstab, counting: Counting) -> TestResult:
+def _column_independence(crossed: Crosstab) -> TestResult:
     """The test of columns that were privatized separately."""
     n = crossed.n
     rows, columns = crossed.shape
@@ -166,10 +162,8 @@ def _column_independence(crossed: Crosstab, counting: Counting) -> TestResult:
     estimates = [crossed._estimate(name) for name in crossed._private]
     effective = n * prod(effective_n(estimate, estimate.proportions) / n for estimate in estimates)
     all_cells = all(axis.is_multinomial for axis in crossed.moments.axes)
-    is_table = all_cells and crossed.moments.counted.shape == crossed.shape
-    counting.check(is_table)
-    if is_table:
-        outcome = counting.test_table("the reported table", crossed.moments.counted)
+    if all_cells and crossed.moments.counted.shape == crossed.shape:
+        gap = table_distance("the reported table", crossed.moments.counted)
     else:
         # n tr(S1^- C S2^- C') of the covariance C of both debiased answers
         margins, covariances = margins_of(crossed)
@@ -178,8 +172,8 @@ def _column_independence(crossed: Crosstab, counting: Counting) -> TestResult:
         value = float(n * ((first @ shift @ second.T) ** 2).sum())
         df = len(first) * len(second)
         method = "test of the covariance of debiased answers"
-        outcome = counting.test(method, value, df, np.empty(0))
-    return result_of(INDEPENDENT, n, outcome, effective)
+        gap = CountedDistance(method, value, df, np.empty(0))
+    return result_of(INDEPENDENT, n, gap.by_chi_squared(), effective)
 
 
 def two_way(table: Any, mechanisms: Any = None) -> Crosstab:

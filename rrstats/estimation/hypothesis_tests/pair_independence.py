@@ -16,11 +16,9 @@ from rrstats._typing import Floats, Indices
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.hypothesis_tests.counted_reports import (
-    STATISTICS,
-    Counting,
     cells_of,
     information,
-    is_square,
+    rates_distance,
 )
 from rrstats.estimation.hypothesis_tests.test_result import (
     Outcome,
@@ -44,10 +42,9 @@ INDEPENDENT = "independence"
 
 
 def pair_independence(
-    estimate: Estimate, pairs: Mapping[Any, tuple[Any, Any]] | None, counting: Counting
+    estimate: Estimate, pairs: Mapping[Any, tuple[Any, Any]] | None
 ) -> TestResult:
     """The test of the two parts of the categories."""
-    counting.check(is_square(estimate))
     cells, shape = _grid(tuple(estimate.categories), pairs)
     if not estimate.n:
         return result_of(INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
@@ -58,10 +55,10 @@ def pair_independence(
     start = start_inside(matrix, estimate.proportions[cells]).reshape(shape)
     first, second, slopes = fit_margins(matrix, counts, sizes, start)
     rates = matrix @ np.outer(first, second).ravel()
-    method = f"{STATISTICS[counting.statistic]} test with both margins fitted through the channel"
-    outcome = counting.test_rates(method, [(matrix, counts, sizes)], [rates], slopes)
+    method = "Pearson's test with both margins fitted through the channel"
+    gap = rates_distance(method, [(matrix, counts, sizes)], [rates], slopes)
     effective = _effective_n_of_pairs(estimate, cells, first, second)
-    return result_of(INDEPENDENT, estimate.n, outcome, effective)
+    return result_of(INDEPENDENT, estimate.n, gap.by_chi_squared(), effective)
 
 
 def _effective_n_of_pairs(

@@ -543,8 +543,6 @@ def test_tests_of_tables_know_the_design(sampled):
     assert found.df == 2
     assert "F with 2 and 57 degrees" in found.method
     assert found.statistic == rr.hypotheses.independence(table.moments.combined).statistic
-    with pytest.raises(ArgumentValueError, match="without a design"):
-        rr.hypotheses.independence(table, statistic="likelihood-ratio")
     waves = crosstab(frame.assign(v=frame["y"]), "y", "v", design=design, mechanisms={
         "v": rr.KRR(NO_YES, 0.75)
     })  # fmt: skip
