@@ -386,25 +386,18 @@ class SurveyMoments(EffectiveMoments):
         self.cells = cells = SampleCells(tally, design)
         self.least_form = plain_form(cells)
         self.first = np.asarray(cells.first.sum(axis=0))
-        self._weight = float(self.first.sum()) / cells.cells_each
-        self.size = self._weight or np.nan
+        self.size = self.weight or np.nan
         self.cell_shares = self.first / self.size
-        self._totals = self.first @ cells.table
-        self._proportions = fixed(self._totals / self.size)
         self.centred = (cells.table - self._expected_scores()) / self.size
         self.form = self._sampling_form()
-        self._df = self._degrees_of_freedom()
 
     def _sampling_form(self) -> VarianceForm:
         """The variance of weighted means, before the scores are put in."""
         return variance_form(self.cells)
 
-    def _degrees_of_freedom(self) -> int:
-        return degrees_of_freedom(self.cells)
-
     def _expected_scores(self) -> Floats:
         """(m, k) the mean score in the sample of each cell."""
-        return np.asarray(self.cells.speaks * self._proportions)
+        return np.asarray(self.cells.speaks * self.proportions)
 
     @property
     def channel(self) -> Channel:
@@ -416,25 +409,25 @@ class SurveyMoments(EffectiveMoments):
         """(m,) counts of the reports."""
         return self._tally.reported
 
-    @property
+    @cached_property
     def proportions(self) -> Floats:
         """(k,) unbiased true proportions, over the sum of the weights."""
-        return self._proportions
+        return fixed(self.totals / self.size)
 
-    @property
+    @cached_property
     def weight(self) -> float:
         """The sum of the weights: an estimate of the population's size."""
-        return self._weight
+        return float(self.first.sum()) / self.cells.cells_each
 
-    @property
+    @cached_property
     def totals(self) -> Floats:
         """(k,) unbiased totals, in the units of the weights."""
-        return self._totals
+        return np.asarray(self.first @ self.cells.table)
 
-    @property
+    @cached_property
     def df(self) -> float:
         """Clusters (rows, where there are none) less strata; of a group those that it is in."""
-        return self._df
+        return degrees_of_freedom(self.cells)
 
     @property
     def has_no_variance(self) -> bool:
@@ -779,7 +772,9 @@ class ReplicateMoments(SurveyMoments):
         coefficients = self.replication.coefficients[usable]
         return VarianceForm(nothing, deviations[usable], coefficients, nothing)
 
-    def _degrees_of_freedom(self) -> int:
+    @cached_property
+    def df(self) -> float:
+        """The rank of the replicate weights minus 1."""
         return replicate_df(self.replicates.products.sum(axis=0))
 
     def covariance_with(self, other: Moments) -> Floats | None:
@@ -835,7 +830,7 @@ class PooledSurveyMoments(SurveyMoments):
     def _expected_scores(self) -> Floats:
         table = self.cells.table
         samples = self.channel.samples
-        rates = transition_matrix(self.channel) @ self._proportions
+        rates = transition_matrix(self.channel) @ self.proportions
         expected = np.zeros((int(samples.max()) + 1, self.k))
         np.add.at(expected, samples, rates[:, None] * table)
         return np.asarray(expected[samples])
@@ -843,7 +838,7 @@ class PooledSurveyMoments(SurveyMoments):
     @property
     def _total_scores(self) -> Floats:
         """(m, k) the change of the totals by one more report of weight 1."""
-        return self.size * self.centred + self._proportions
+        return self.size * self.centred + self.proportions
 
     def _truths(self, mass: Floats) -> Floats:
         """(k, k) what true answers alone would make of the products of scores."""
@@ -852,7 +847,7 @@ class PooledSurveyMoments(SurveyMoments):
         for sample in np.unique(self.channel.samples):
             cells = self.channel.samples == sample
             scores = self.cells.table[cells].T @ matrix[cells]
-            total += mass[cells].sum() * (scores * self._proportions) @ scores.T
+            total += mass[cells].sum() * (scores * self.proportions) @ scores.T
         return total
 
     def _fitted(self, mass: Floats) -> Floats:
