@@ -25,7 +25,8 @@ from rrstats.data.arrow import are_word_places
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
-from rrstats.estimation.estimates.estimate import estimate, group_text
+from rrstats.estimation.estimates.estimate import estimate
+from rrstats.estimation.estimates.group_labels import group_text
 from rrstats.estimation.estimates.groups import GroupEstimates
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,

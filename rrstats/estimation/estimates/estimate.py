@@ -60,6 +60,7 @@ from rrstats.errors import (
 )
 from rrstats.estimation.estimates.control_questions import Corrected, corrected
 from rrstats.estimation.estimates.estimated_number import EstimatedNumber
+from rrstats.estimation.estimates.group_labels import group_text
 from rrstats.estimation.estimates.groups import Estimates, GroupEstimates
 from rrstats.estimation.estimates.noncompliance import (
     NoncomplianceBounds,
@@ -1441,13 +1442,6 @@ def _warn_of_selection(frame: pd.DataFrame, estimated: Collection[Any]) -> None:
                     "sample of a group of people; take all rows, and rr.crosstab of both columns",
                     ImplausibleReportsWarning,
                 )
-
-
-def group_text(names: Sequence[Hashable], group: Hashable) -> str:
-    """A group in words: its columns with its labels."""
-    labels = group if isinstance(group, tuple) and len(names) > 1 else (group,)
-    pairs = zip(names, labels, strict=True)
-    return ", ".join(f"{label(name)} {label(value)}" for name, value in pairs)
 
 
 def _checked_groups(

@@ -19,9 +19,10 @@ import pandas as pd
 from rrstats._cached import cached_property
 from rrstats._checks import check_level, quote, quote_list
 from rrstats._display import CellFormats, HeaderLines, label
-from rrstats._names import checked_keywords, checked_options
+from rrstats._names import checked_options
 from rrstats._typing import Counts, Labels, NumbersByCategory
 from rrstats.errors import ArgumentValueError
+from rrstats.estimation.estimates.group_labels import label_text, labels_of, with_labels
 from rrstats.estimation.estimates.pairwise import ALL, PairwiseDifferences, pairwise
 from rrstats.estimation.estimates.pooled import PooledGroups, pool
 from rrstats.estimation.estimates.result import (
@@ -54,10 +55,8 @@ Part = TypeVar("Part")
 """An Estimate; in the result of several columns with groups GroupEstimates."""
 
 
-class _Several(Result, Mapping[Any, Part], Generic[Part]):
-    """Estimates by label."""
-
-    _shown = ("proportion", "low", "high", "n", "std_error", "effective_n", "count", "total")
+class _ByLabel(Result, Mapping[Any, Part], Generic[Part]):
+    """Results by label; ``kind`` is the word for a label."""
 
     estimates: Mapping[Any, Part]
     kind: str
@@ -78,6 +77,12 @@ class _Several(Result, Mapping[Any, Part], Generic[Part]):
 
     def _ipython_key_completions_(self) -> list[Any]:
         return list(self.estimates)
+
+
+class _Several(_ByLabel[Part]):
+    """Estimates by label."""
+
+    _shown = ("proportion", "low", "high", "n", "std_error", "effective_n", "count", "total")
 
     @property
     def by(self) -> str:
@@ -193,51 +198,25 @@ class _Several(Result, Mapping[Any, Part], Generic[Part]):
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 
 
-@checked_keywords
-def with_labels(
-    table: pd.DataFrame, names: Sequence[Hashable], labels: Sequence[tuple[Any, ...]]
-) -> pd.DataFrame:
-    """A table of equally many rows for each group, with the columns that make the groups in front.
-
-    labels : of each group, one for each of the names.
-    """
-    k = len(table) // len(labels)
-    for place, name in enumerate(names):
-        column = label_column(tuple(label[place] for label in labels for _ in range(k)))
-        free = f"{name}_group" if name in table.columns else name
-        table.insert(place, free, column, True)
-    return table
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupResults(Result, Mapping[Any, Any]):
+class GroupResults(_ByLabel[Any]):
     """A mapping from group to a result of its estimate, with a common table.
 
     Attributes
     ----------
     names : tuple of hashables
         The columns that make the groups.
-    results : mapping
+    estimates : mapping
         From label (a tuple for several columns) to result.
     """
 
     names: Labels
-    results: Mapping[Any, Any]
-
-    def __getitem__(self, group: Hashable) -> Any:
-        if group not in self.results:
-            raise KeyError(f"the group must be one of the {len(self)} groups of this result")
-        return self.results[group]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.results)
+    estimates: Mapping[Any, Any]
+    kind = "group"
 
     @property
     def _first(self) -> Any:
-        return next(iter(self.results.values()))
+        return next(iter(self.values()))
 
     @property
     def _n_labels(self) -> int:
@@ -280,8 +259,7 @@ class GroupResults(Result, Mapping[Any, Any]):
         'all_high']
         """
         tables = [result.to_frame(level) for result in self.values()]
-        labels = [group if len(self.names) > 1 else (group,) for group in self]
-        return with_labels(pd.concat(tables, ignore_index=True), self.names, labels)
+        return with_labels(pd.concat(tables, ignore_index=True), self.names, self)
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """A sentence for each group.
@@ -391,11 +369,6 @@ class GroupEstimates(_Several[Part]):
         ]
 
     @property
-    def _labels(self) -> list[tuple[Any, ...]]:
-        """The label of each group in each of the columns that make the groups."""
-        return [group if len(self.names) > 1 else (group,) for group in self]
-
-    @property
     def mechanism(self) -> Mechanism:
         """The mechanism that made the reports of the groups."""
         mechanism: Mechanism = next(iter(self._parts.values())).mechanism
@@ -445,7 +418,7 @@ class GroupEstimates(_Several[Part]):
             ]
             stacked = pd.concat(tables, ignore_index=True)
             columns = stacked.drop(columns=["count_low", "count_high"], errors="ignore")
-        return self._labelled(pd.DataFrame(columns))
+        return with_labels(pd.DataFrame(columns), self.names, self)
 
     def mean(self, values: NumbersByCategory | None = None, level: float = 0.95) -> pd.DataFrame:
         """The mean of each group, as `Estimate.mean` has it.
@@ -487,7 +460,7 @@ class GroupEstimates(_Several[Part]):
                 "n": self.sizes,
             }
         )
-        return self._labelled(table) if means else table
+        return with_labels(table, self.names, self) if means else table
 
     def _table(self) -> pd.DataFrame:
         """The frame for printing: of a number the mean of each group."""
@@ -525,10 +498,6 @@ class GroupEstimates(_Several[Part]):
         }
         columns = {name: np.broadcast_to(array, shape).ravel() for name, array in numbers.items()}
         return {"category": label_column(first.categories * len(self)), **columns}
-
-    def _labelled(self, table: pd.DataFrame) -> pd.DataFrame:
-        """A table with equally many rows for each group, after adding the groups' columns."""
-        return with_labels(table, self.names, self._labels)
 
     def corrected(
         self, control: Any, *, proportion: Any = None, paired: Any = True
@@ -850,8 +819,8 @@ class Estimates(_Several[Part]):
         estimates: dict[Any, Any] = {}
         for name, of_column in self._parts.items():
             if isinstance(of_column, GroupEstimates):
-                for labels, estimate in zip(of_column._labels, of_column.values(), strict=True):
-                    estimates[(name, *labels)] = estimate
+                for group, estimate in of_column.items():
+                    estimates[(name, *labels_of(of_column.names, group))] = estimate
             else:
                 estimates[name] = of_column
         return estimates
@@ -1000,11 +969,6 @@ class Estimates(_Several[Part]):
         if len({table["category"].dtype for table in tables}) > 1:  # True is not 1
             tables = [table.astype({"category": object}) for table in tables]
         return pd.concat(tables, ignore_index=True)
-
-
-def label_text(name: Hashable) -> str:
-    """A label, or the labels of several columns, as text."""
-    return ", ".join(map(label, name)) if isinstance(name, tuple) else label(name)
 
 
 def _first_labels(groups: Sequence[Hashable]) -> str:

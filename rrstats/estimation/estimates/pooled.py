@@ -31,6 +31,7 @@ from rrstats._display import HeaderLines, counted, label, percent_range
 from rrstats._names import checked_options
 from rrstats._typing import Floats, Indices, Labels
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimation.estimates.group_labels import label_text, with_labels
 from rrstats.estimation.estimates.result import (
     Result,
     formats_of,
@@ -331,13 +332,7 @@ class PooledGroups(Result):
         >>> list(pooled.to_frame().columns)
         ['group', 'category', 'n', 'raw', 'proportion', 'std_error', 'low', 'high', 'shrinkage']
         """
-        k = len(self.categories)
         low, high = self.interval(level)
-        columns: dict[Any, Any] = {}
-        for place, name in enumerate(self.names):
-            labels = [group[place] if len(self.names) > 1 else group for group in self.groups]
-            columns[name] = label_column(tuple(each for each in labels for _ in range(k)))
-        columns["category"] = label_column(self.categories * len(self.groups))
         shape = self.proportions.shape
         numbers = {
             "n": self.sizes[:, None],
@@ -349,7 +344,10 @@ class PooledGroups(Result):
             "shrinkage": self.shrinkage[:, None],
         }
         arrays = {name: np.broadcast_to(array, shape).ravel() for name, array in numbers.items()}
-        return pd.DataFrame(columns | arrays)
+        table = pd.DataFrame(
+            {"category": label_column(self.categories * len(self.groups)), **arrays}
+        )
+        return with_labels(table, self.names, self.groups)
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The pooled proportions of one category in sentences.
@@ -382,9 +380,8 @@ class PooledGroups(Result):
         low, high = (end[:, place] for end in self.interval(level))
         lines = []
         for row, group in enumerate(self.groups):
-            name = ", ".join(map(label, group)) if len(self.names) > 1 else label(group)
             lines.append(
-                f"{name}: about {self.proportions[row, place]:z.1%} "
+                f"{label_text(group)}: about {self.proportions[row, place]:z.1%} "
                 f"{label(self.categories[place])}, {level * 100:.10g}% interval "
                 f"{percent_range(low[row], high[row])}, {self.shrinkage[row]:.0%} from all groups"
             )
