@@ -417,6 +417,19 @@ def last_accepted(
     return np.where(missed <= close, r, low)
 
 
+def last_accepted_number(excess: Callable[[float], float], inside: float, outside: float) -> float:
+    """The last number, on the way from one to another, at which a rising function is at most 0.
+
+    Without derivatives the steps of the search halve; the function may jump.
+    """
+
+    def excess_of_array(_: Indices, point: Floats) -> ValuesAndSlopes:
+        return np.array([excess(point.item())]), np.array([np.nan])
+
+    ends = np.array([[inside], [outside], [(inside + outside) / 2]])
+    return last_accepted(excess_of_array, *ends, close=0.0).item()
+
+
 def root_excess(value: Floats, slope: Floats, limit: float | Floats) -> ValuesAndSlopes:
     """Distance from the root of a limit to that of a deviance, which is nearly linear."""
     root = np.sqrt(value)

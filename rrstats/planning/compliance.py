@@ -41,6 +41,7 @@ from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.planning.compare import score_range
+from rrstats.planning.power import chi_squared_power
 from rrstats.planning.precision import MAX_PEOPLE, ask_about, check_people, numbered
 
 __all__ = [
@@ -165,7 +166,7 @@ def design_fit_power(
     Random answers move both samples alike, and the test does not see them.
     """
     noncentrality, df = _noncentrality(proportions, mechanism, noncompliance, behaviour)
-    return _power(check_people(n) * noncentrality, df, check_alpha(alpha))
+    return chi_squared_power(check_people(n) * noncentrality, df, check_alpha(alpha))
 
 
 @checked_keywords
@@ -243,12 +244,6 @@ def _noncentrality(
     sample = (matrix, counts, sizes)
     df = free_cells(sample)
     return distance_to_design(sample)[0], df
-
-
-def _power(noncentrality: float, df: int, alpha: float) -> float:
-    """The probability that a noncentral chi-squared is significant."""
-    limit = scipy.special.chdtri(df, alpha)
-    return 1 - float(scipy.special.chndtr(limit, df, noncentrality))
 
 
 # -- false answers, and false reports --------------------------------------------------------------

@@ -39,7 +39,11 @@ from rrstats.inference.binomial import upper_tail
 from rrstats.inference.contrasts import wald_statistic
 from rrstats.inference.melded import fisher_tail
 from rrstats.inference.multinomial import score_statistic
-from rrstats.inference.optimize import first_accepted, first_positive_each, last_accepted
+from rrstats.inference.optimize import (
+    first_accepted,
+    first_positive_each,
+    last_accepted_number,
+)
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates, has_latent_classes, transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
@@ -291,13 +295,10 @@ def detectable_difference(
             f"{farthest:g} gives, got {power:g}; use more people or a larger epsilon"
         )
 
-    def missing(_: Indices, proportion: Floats) -> tuple[Floats, Floats]:
-        # Exact power jumps: without slopes, the steps of the search halve.
-        return np.array([power - power_at(proportion.item())]), np.array([np.nan])
+    def missing(proportion: float) -> float:
+        return power - power_at(proportion)
 
-    ends = np.array([[farthest], [compared], [(farthest + compared) / 2]])
-    nearest = last_accepted(missing, *ends, close=0.0)
-    return abs(nearest.item() - compared)
+    return abs(last_accepted_number(missing, farthest, compared) - compared)
 
 
 # -- goodness of fit -----------------------------------------------------------------------------
@@ -313,10 +314,15 @@ def _fit_power(
 ) -> float:
     """Power of the test of goodness of fit."""
     distance, df = fit_distance(n, mechanism, proportions, against)
-    limit = scipy.special.chdtri(df, check_alpha(alpha))
-    if distance == math.inf:
+    return chi_squared_power(distance, df, check_alpha(alpha))
+
+
+def chi_squared_power(noncentrality: float, df: int, alpha: float) -> float:
+    """The probability that a noncentral chi-squared is significant."""
+    if noncentrality == math.inf:
         return 1.0
-    return 1 - float(scipy.special.chndtr(limit, df, distance))
+    limit = scipy.special.chdtri(df, alpha)
+    return 1 - float(scipy.special.chndtr(limit, df, noncentrality))
 
 
 def fit_distance(

@@ -35,14 +35,17 @@ from rrstats._checks import (
     quote,
 )
 from rrstats._names import checked_options
-from rrstats._typing import CategoriesLike, Floats, Indices
+from rrstats._typing import CategoriesLike, Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.tallies.tally import Tally, UnitCounts
 from rrstats.inference import binomial
 from rrstats.inference.contrasts import normal_quantile
-from rrstats.inference.optimize import ValuesAndSlopes, first_accepted, last_accepted
+from rrstats.inference.optimize import (
+    first_accepted,
+    last_accepted_number,
+)
 from rrstats.mechanisms.base import HasMechanism, Mechanism, is_mechanism
 from rrstats.mechanisms.channel import (
     check_target,
@@ -584,12 +587,11 @@ def least_epsilon(
             "sample size"
         )
 
-    def excess(_: Indices, epsilon: Floats) -> ValuesAndSlopes:
-        return np.array([width(epsilon.item()) - limit]), np.array([np.nan])
+    def excess(epsilon: float) -> float:
+        return width(epsilon) - limit
 
-    ends = np.array([[high], [_MIN_EPSILON], [high / 2]])
-    solution = last_accepted(excess, *ends, close=0.0)
-    return design(answers, epsilon=solution.item()).epsilon
+    solution = last_accepted_number(excess, high, _MIN_EPSILON)
+    return design(answers, epsilon=solution).epsilon
 
 
 # -- the width at n ----------------------------------------------------------------------------
