@@ -27,7 +27,8 @@ from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import loss_text, round_up
-from rrstats.mechanisms.plans import PlanParts, part_label
+from rrstats.mechanisms.frame_plans import FramePlan
+from rrstats.mechanisms.plans import part_label
 from rrstats.mechanisms.records import ColumnRecord, missing_policy, write
 from rrstats.mechanisms.row_privacy import row_epsilon, row_mechanisms
 from rrstats.randomness.sources import is_stretched
@@ -287,7 +288,7 @@ class _Column:
                 f"everything that one first round reveals: {loss_text(lifetime)}."
             )
 
-    def _asked(self, plan: PlanParts) -> Iterator[str]:
+    def _asked(self, plan: FramePlan) -> Iterator[str]:
         """Sentences on the coin that picked what a row reports."""
         chances = list(zip(plan.parts, plan.chances, strict=True))
         asking = [(part, number) for part, number in chances if self.record.name in part]

@@ -15,6 +15,7 @@ from refusals import refused
 import rrstats as rr
 from rrstats import _display as pages
 from rrstats import statement as statements
+from rrstats.estimation.report_columns.report_frames import plan_records
 from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up
@@ -128,7 +129,7 @@ def test_epsilon_of_a_row_is_the_sum_rounded_up():
 def test_a_plan_looks_at_the_answers_that_it_asks_for():
     """What a row was not asked for is not looked at, so the page does not say that it fits."""
     plan = rr.planning.FramePlan({"a": ["no", "yes"], "b": ["no", "yes"]}, 1, ["a", "b"])
-    page = paragraphs(*plan.records)
+    page = paragraphs(*plan_records(plan))
     said = "stopped the release, so there were none among those that were asked for."
     assert said in page
     assert said not in paragraphs(record())

@@ -46,7 +46,7 @@ from rrstats.errors import (
     UnknownAnswersError,
 )
 from rrstats.mechanisms.channel import TARGETS
-from rrstats.mechanisms.records import POLICIES
+from rrstats.mechanisms.documents import POLICIES
 
 DONE = 0
 FAILED = 1

@@ -38,9 +38,10 @@ from rrstats.files.plan import cast_words, read_document, read_plan
 from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import TARGETS
+from rrstats.mechanisms.documents import POLICIES
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.number_design import number
-from rrstats.mechanisms.records import POLICIES, ColumnRecord, write
+from rrstats.mechanisms.records import ColumnRecord, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text
 from rrstats.privatization.frame import IN_ORDER, column_mechanisms
 from rrstats.statement import describe as describe_records

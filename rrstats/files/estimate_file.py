@@ -44,8 +44,8 @@ from rrstats.files.formats import FileSource, Paths, open_released, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.attrs import released_records
 from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import answers_of, as_mechanism
-from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.records import ColumnRecord
 from rrstats.privatization.frame import (
     category_counts,
@@ -309,7 +309,7 @@ def _check_missing(
         )
 
 
-def _labels_of_parts(cells: pa.Array, plan: PlanParts) -> pa.Array:
+def _labels_of_parts(cells: pa.Array, plan: FramePlan) -> pa.Array:
     """The public column of a plan as text; other words of a text file are missing."""
     if are_word_places(cells.type):
         return pa.DictionaryArray.from_arrays(cells.storage, pa.array([*plan.labels, None]))

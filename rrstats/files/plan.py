@@ -39,10 +39,10 @@ from rrstats.data.declared import WHOLE
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.documents import parse_json
-from rrstats.mechanisms.frame_plans import FramePlan, frame_plan
+from rrstats.mechanisms.documents import OLD_POLICY, POLICIES, parse_json
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import KEY, OLD_POLICY, POLICIES, ColumnRecord, read, write
+from rrstats.mechanisms.records import KEY, ColumnRecord, frame_plan, read, write
 
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 

@@ -7,17 +7,16 @@ A pair is one answer of k1 k2 categories, written into its two columns.
 The proof in a line: the coin depends on no answer, and given the coin the reports of a row are the
 output of one k-RR of this epsilon, or a function of it.
 
-`FramePlan` has the categories of all columns.  The record of a column holds only the questions of
-its plan, the `PlanParts` that a plan is made of, because a record knows no other column.
+The record of a column has the plan without categories, because it knows no other column.
 """
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -42,6 +41,7 @@ from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import report_variance
+from rrstats.mechanisms.documents import FrozenDict, read_object, read_release
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR, MechanismLike
 from rrstats.mechanisms.matrix_channel import StackedChannel
@@ -49,21 +49,22 @@ from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.plan_tables import plan_table
 from rrstats.mechanisms.plans import (
     ASKED,
-    PlanParts,
     dominating,
     part_label,
     part_mechanism,
     plan_mechanisms,
 )
-from rrstats.mechanisms.records import KEY, ColumnRecord, read
+from rrstats.mechanisms.serialization import from_dict
 
 _MAX_LISTED = 12
 """The number of parts, or of pairs without a table, that the plan in words lists."""
 
+_UNUSABLE = "the plan of a frame cannot be used"
+
 
 @checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
-class FramePlan(PlanParts):
+class FramePlan:
     """One epsilon for all private columns of a frame, of which each row reports one part.
 
     Parameters
@@ -103,13 +104,13 @@ class FramePlan(PlanParts):
     (['smokes', 'drinks', 'rr_asked'], 2.0 (counts ['smokes', 'drinks']))
     """
 
-    categories: dict[Hashable, Categories]
-    mechanisms: dict[Hashable, Mechanism] = field(compare=False)
-    """The mechanism of each private column by itself, for the rows that were asked.
-
-    A pair of columns with k1 and k2 categories gives each of them a k-RR of a smaller epsilon.
-    A column whose parts differ has `Samples`, whose groups are labels of the public column.
-    """
+    asked: Hashable
+    epsilon: float
+    parts: tuple[tuple[Hashable, ...], ...]
+    chances: tuple[float, ...]
+    categories: Mapping[Hashable, Categories] = field(hash=False)
+    """The categories of each column; none in the record of one column."""
+    _mechanisms: Mapping[Hashable, Mechanism] = field(compare=False)
 
     def __init__(
         self,
@@ -127,10 +128,23 @@ class FramePlan(PlanParts):
             for part in check_instance(parts, "parts", list | tuple, "a list of names and pairs")
         ]
         _check_parts(listed, names)
-        weights = [1.0 for _ in listed] if chances is None else chances
-        numbers = check_numbers(weights, "chances", size=len(listed)).tolist()
+        self._set(listed, epsilon, [1.0 for _ in listed] if chances is None else chances, asked)
+        self.check_new(names)
+        categories = {name: Categories(declared) for name, declared in columns.items()}
+        mechanisms = plan_mechanisms(categories, self.parts, self.epsilon)
+        vars(self).update(categories=FrozenDict(categories), _mechanisms=FrozenDict(mechanisms))
+
+    def _set(
+        self,
+        parts: Sequence[tuple[Hashable, ...]],
+        epsilon: float,
+        chances: Any,
+        asked: Hashable,
+    ) -> None:
+        """Set what the records of columns hold; parts are checked."""
+        numbers = check_numbers(chances, "chances", size=len(parts)).tolist()
         # Other text is no name of a column in Arrow or in a file, nor a cell of the public column.
-        if not all(map(is_unicode, [*map(part_label, listed), str(asked)])):
+        if not all(map(is_unicode, [*map(part_label, parts), str(asked)])):
             raise ArgumentValueError(
                 "asked and the names in parts must be valid Unicode, found half of a surrogate "
                 "pair; rename the columns"
@@ -140,16 +154,66 @@ class FramePlan(PlanParts):
         check_instance(asked, "asked", str | int | tuple, "the name of a new column")
         for number in numbers:  # below the largest double, so that they can be added
             check_number(number, "each of chances", 0.0, 1e100, ends="(]")
-        categories = {name: Categories(declared) for name, declared in columns.items()}
         vars(self).update(
-            categories=categories,
-            epsilon=float(epsilon),
-            parts=tuple(listed),
-            chances=tuple(numbers),
             asked=asked,
+            epsilon=float(epsilon),
+            parts=tuple(parts),
+            chances=tuple(numbers),
+            categories=FrozenDict(),
+            _mechanisms=FrozenDict(),
         )
-        self.check_new(names)
-        vars(self).update(mechanisms=plan_mechanisms(categories, self.parts, self.epsilon))
+
+    @classmethod
+    def from_record(cls, document: Any) -> FramePlan:
+        """The plan in the record of a column; anything else raises MetadataError."""
+        plan = cls.__new__(cls)
+        try:
+            facts = read_object(document, "it", ("asked", "epsilon", "parts", "chances"))
+            parts = _parts_from_json(facts["parts"])
+            _check_parts(parts, {*chain(*parts)})
+            plan._set(parts, facts["epsilon"], facts["chances"], _name_from_json(facts["asked"]))
+        except RRStatsError as error:
+            raise MetadataError(f"{_UNUSABLE}: {error}") from None
+        return plan
+
+    @property
+    def recorded(self) -> FramePlan:
+        """The plan as the records of its columns hold it."""
+        plan = FramePlan.__new__(FramePlan)
+        plan._set(self.parts, self.epsilon, self.chances, self.asked)
+        return plan
+
+    @property
+    def labelled(self) -> dict[str, tuple[Hashable, ...]]:
+        """The parts by their labels in the public column."""
+        return {part_label(part): part for part in self.parts}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each part in the public column."""
+        return tuple(map(part_label, self.parts))
+
+    def asking(self, *names: Hashable) -> list[int]:
+        """The places of the parts that ask all of some columns."""
+        return [place for place, part in enumerate(self.parts) if {*names} <= {*part}]
+
+    def labels_asking(self, *names: Hashable) -> list[str]:
+        """The labels of the parts that ask all of some columns."""
+        return [self.labels[place] for place in self.asking(*names)]
+
+    @property
+    def mechanisms(self) -> Mapping[Hashable, Mechanism]:
+        """The mechanism of each private column by itself, for the rows that were asked.
+
+        A pair of columns with k1 and k2 categories gives each of them a k-RR of a smaller epsilon.
+        A column whose parts differ has `Samples`, whose groups are labels of the public column.
+        """
+        if not self._mechanisms:
+            raise MetadataError(
+                "the plan in the record of a column does not know the categories of all columns; "
+                "rr.planning.FramePlan.from_dict(df.attrs['rrstats']) has them"
+            )
+        return self._mechanisms
 
     def check_new(self, names: Iterable[Hashable]) -> None:
         """Raise unless the public column is new among the columns of the data."""
@@ -162,7 +226,7 @@ class FramePlan(PlanParts):
     @cached_property
     def part_mechanisms(self) -> tuple[KRR, ...]:
         """The mechanism of each part; of a pair, over the tuples of both categories."""
-        domains = [[self.categories[name] for name in part] for part in self.parts]
+        domains = [[self.mechanisms[name].domain for name in part] for part in self.parts]
         return tuple(part_mechanism(of_part, self.epsilon) for of_part in domains)
 
     def asked_fraction(self, *names: Hashable) -> float:
@@ -191,7 +255,7 @@ class FramePlan(PlanParts):
         >>> round(rr.planning.half_width(people, 0.2, plan.mechanisms["a"]), 3)
         0.03
         """
-        private_columns = pd.DataFrame(columns=[*self.categories])
+        private_columns = pd.DataFrame(columns=[*self.mechanisms])
         for name in names:
             place_of(private_columns, name)
         asking = [self.chances[place] for place in self.asking(*names)]
@@ -229,7 +293,7 @@ class FramePlan(PlanParts):
         Three columns with a third of epsilon each need 3.8 times the people.
         """
         proportion = check_number(proportion, "proportion", 0.0, 1.0)
-        divided_epsilon = self.epsilon / len(self.categories)
+        divided_epsilon = self.epsilon / len(self.mechanisms)
         divided = {
             name: KRR(range(domain.k), epsilon=divided_epsilon)
             for name, domain in self.categories.items()
@@ -334,7 +398,7 @@ class FramePlan(PlanParts):
         """
         mechanisms = {name: self.mechanisms[name] for name in names}
         axes = [self.categories[name].labels for name in names]
-        table = plan_table(self, mechanisms, names, axes)
+        table = plan_table(self.labelled, self.epsilon, mechanisms, names, axes)
         if table is not None:
             parts = [sample.parts for sample in table.samples]
             channel: StackedChannel | None = table.channel
@@ -357,22 +421,19 @@ class FramePlan(PlanParts):
         return PlanQuestion(members, proportions, channel, single_variance)
 
     @property
-    def records(self) -> list[ColumnRecord]:
-        """The records of its columns, for reports in a frame that keeps none."""
-        return [
-            ColumnRecord(name, mechanism.to_dict(), plan=self.recorded)
-            for name, mechanism in self.mechanisms.items()
-        ]
-
-    @property
     def dominating(self) -> MatrixDesign:
         """The worst mechanism of this epsilon, which stands for a row in `privacy.compose`."""
         return dominating(self.epsilon)
 
-    @property
-    def recorded(self) -> PlanParts:
-        """The plan as the records of its columns hold it, each with its own categories."""
-        return PlanParts(self.asked, self.epsilon, self.parts, self.chances)
+    def in_record(self) -> JsonObject:
+        """The plan as plain JSON, which `from_record` reads."""
+        (public,) = categories_to_json([self.asked])
+        return {
+            "asked": public,
+            "epsilon": self.epsilon,
+            "parts": [categories_to_json(part) for part in self.parts],
+            "chances": list(self.chances),
+        }
 
     def to_dict(self) -> JsonObject:
         """Return the plan as plain JSON, which `from_dict` reads.
@@ -390,9 +451,9 @@ class FramePlan(PlanParts):
         columns = [
             {
                 "name": categories_to_json([name])[0],
-                "categories": categories_to_json(domain.declared),
+                "categories": categories_to_json(mechanism.domain.declared),
             }
-            for name, domain in self.categories.items()
+            for name, mechanism in self.mechanisms.items()
         ]
         return {"type": "FramePlan", "columns": columns, **self.in_record()}
 
@@ -415,35 +476,38 @@ class FramePlan(PlanParts):
         MetadataError
             If the document is not a plan, or describes one that cannot be.
         """
-        if isinstance(document, Mapping) and "v" in document:
-            released = frame_plan(read({KEY: document}))
-            if released is not None:
-                return released
-        keys = {"type", "columns", *(field.name for field in fields(PlanParts))}
         try:
-            check_instance(document, "a plan", Mapping, "an object")
-            if document["type"] != "FramePlan" or not {*document} <= keys:
-                raise KeyError
-            names = categories_from_json([column["name"] for column in document["columns"]])
-            domains = [categories_from_json(column["categories"]) for column in document["columns"]]
-            columns = dict(zip(names, domains, strict=True))
-            if len(columns) < len(names):
-                raise KeyError
-            parts = [tuple(categories_from_json(part)) for part in document["parts"]]
-            (public,) = categories_from_json([document.get("asked", ASKED)])
-            chances = document.get("chances")
-            return cls(columns, document["epsilon"], parts, chances=chances, asked=public)
-        except (KeyError, TypeError, RRStatsError) as error:
-            rule = (
-                "it needs type, columns (each name once, with its categories), epsilon and parts, "
-                f"and has no keys but {quote_list(sorted(keys), len(keys))}"
+            if isinstance(document, Mapping) and "v" in document:
+                return _of_release(document)
+            facts = read_object(
+                document, "it", ("type", "columns", "epsilon", "parts"), ("asked", "chances")
             )
-            why = str(error) if isinstance(error, RRStatsError) else rule
-            raise MetadataError(f"the plan of a frame cannot be used: {why}") from None
+            columns = {}
+            for column in check_instance(facts["columns"], "columns", list, "a list"):
+                described = read_object(column, "a column", ("name", "categories"))
+                name = _name_from_json(described["name"])
+                if name in columns:
+                    raise MetadataError(f"column {cut(name)} stands twice")
+                columns[name] = categories_from_json(described["categories"])
+            if facts["type"] != "FramePlan":
+                raise MetadataError(f"its type is {cut(facts['type'])}, not 'FramePlan'")
+            return cls(
+                columns,
+                facts["epsilon"],
+                _parts_from_json(facts["parts"]),
+                chances=facts.get("chances"),
+                asked=_name_from_json(facts.get("asked", ASKED)),
+            )
+        except RRStatsError as error:
+            raise MetadataError(f"{_UNUSABLE}: {error}") from None
 
     @property
     def _blocks(self) -> list[Block]:
         """The plan in words: what each row reports, and what cannot be estimated."""
+        if not self.categories:
+            names = [field.name for field in fields(self)[:4]]
+            facts = ", ".join(f"{name}={vars(self)[name]!r}" for name in names)
+            return [("code", f"FramePlan({facts})")]
         header = ["part", "rows", "answers", "P(report = truth)"]
         total = math.fsum(self.chances)
         rows = [
@@ -489,7 +553,7 @@ PlanLike: TypeAlias = ColumnNames | Mapping[Any, MechanismLike] | FramePlan
 """The columns to privatize: their names, their mechanisms by name, or a plan that has both."""
 
 
-def _check_parts(parts: Sequence[Labels], names: Sequence[Hashable]) -> None:
+def _check_parts(parts: Sequence[Labels], names: Collection[Hashable]) -> None:
     """Raise unless the parts are columns or pairs, with every column and distinct labels."""
     private = [name for part in parts for name in part]
     labels = {unicodedata.normalize("NFC", part_label(part)) for part in parts}
@@ -513,34 +577,58 @@ def _check_parts(parts: Sequence[Labels], names: Sequence[Hashable]) -> None:
         )
 
 
-def frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
-    """The plan of a frame that these records describe; None if they describe none.
+def _name_from_json(document: Any) -> Hashable:
+    """The name of a column in a document."""
+    name: Hashable = categories_from_json([document])[0]
+    return name
 
-    Raises MetadataError unless they are exactly the columns of one plan.
+
+def _parts_from_json(document: Any) -> list[tuple[Hashable, ...]]:
+    """The parts in a document."""
+    listed = check_instance(document, "parts", list, "a list")
+    return [tuple(categories_from_json(part)) for part in listed]
+
+
+def _of_release(document: Any) -> FramePlan:
+    """The plan in the document of a release."""
+    columns = read_release(document)
+    return plan_of_columns(
+        {column.name: from_dict(column.mechanism) for column in columns},
+        [FramePlan.from_record(column.plan) for column in columns],
+        [
+            (column.facts.get("unknown", "raise"), column.facts.get("missing", "unknown"))
+            for column in columns
+        ],
+    )
+
+
+def plan_of_columns(
+    mechanisms: Mapping[Hashable, Mechanism],
+    plans: Sequence[FramePlan | None],
+    policies: Sequence[Any],
+) -> FramePlan:
+    """The plan that made some columns.
+
+    Raises MetadataError unless they are exactly the columns of one plan, all with its policies.
     """
-    if all(record.plan is None for record in records):
-        return None
-    recorded = records[0].plan
-    names = [record.name for record in records]
-    plan = None
-    if recorded is not None and {*names} == {name for part in recorded.parts for name in part}:
+    recorded = plans[0] if plans else None
+    if recorded is not None and {*mechanisms} == {*chain(*recorded.parts)}:
         plan = FramePlan(
-            {record.name: record.resolve().domain.declared for record in records},
+            {name: mechanism.domain.declared for name, mechanism in mechanisms.items()},
             recorded.epsilon,
             recorded.parts,
             chances=recorded.chances,
             asked=recorded.asked,
         )
-    mechanisms = {} if plan is None else plan.mechanisms
-    rules = [(record.plan, record.unknown, record.missing) for record in records]
-    agree = all(rule == rules[0] for rule in rules)
-    if not agree or any(record.resolve() != mechanisms.get(record.name) for record in records):
-        raise MetadataError(
-            "a document with the plan of a frame must describe exactly the columns of its parts, "
-            "all with the same plan, unknown and missing, and each with its mechanism in that "
-            f"plan; found {cut(names)}: save FramePlan.to_dict(), or use the document of a release"
-        )
-    return plan
+        agree = all(rules == policies[0] for rules in policies)
+        if agree and plan.mechanisms == mechanisms and all(each == recorded for each in plans):
+            return plan
+    raise MetadataError(
+        "a document with the plan of a frame must describe exactly the columns of its parts, "
+        "all with the same plan, unknown and missing, and each with its mechanism in that "
+        f"plan; found {cut([*mechanisms])}: save FramePlan.to_dict(), or use the document of a "
+        "release"
+    )
 
 
 class PlanQuestion(NamedTuple):

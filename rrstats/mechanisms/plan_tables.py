@@ -23,7 +23,7 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import Entries, KRRChannel, fixed
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_channel import MatrixForm, StackedChannel
-from rrstats.mechanisms.plans import PlanParts, marginal_mechanism, of_part, part_mechanism
+from rrstats.mechanisms.plans import marginal_mechanism, of_part, part_mechanism
 from rrstats.mechanisms.samples import Samples
 from rrstats.randomness.sources import Source
 
@@ -224,7 +224,8 @@ def _margin_krr(table: PlanTable, sample: TableSample, places: Sequence[int]) ->
 
 
 def plan_table(
-    plan: PlanParts,
+    parts: Mapping[str, Sequence[Hashable]],
+    epsilon: float,
     mechanisms: Mapping[Hashable, Mechanism],
     names: Sequence[Hashable],
     axes: Sequence[Labels],
@@ -232,23 +233,24 @@ def plan_table(
     """The mechanism of a table from all parts of a plan that report any of its columns.
 
     None if all these parts report the same columns alike, and for very many cells.
+    parts, epsilon : of the plan, by label.
     mechanisms : of each column of the plan in the table, over all parts.
     names, axes : of all columns of the table, and their categories.
     """
     planned = tuple(place for place, name in enumerate(names) if name in mechanisms)
     samples: dict[tuple[Any, ...], TableSample] = {}
-    for part, label in zip(plan.parts, plan.labels, strict=True):
+    for label, part in parts.items():
         places = tuple(place for place in planned if names[place] in part)
         if not places:
             continue
         if len(places) == 2:
             domains = [mechanisms[names[place]].domain for place in places]
-            krr = part_mechanism(domains, plan.epsilon)
+            krr = part_mechanism(domains, epsilon)
         else:
             krr = of_part(mechanisms[names[places[0]]], label)
         earlier = samples.get((places, krr.prob))
-        parts = (label,) if earlier is None else (*earlier.parts, label)
-        samples[places, krr.prob] = TableSample(parts, places, krr)
+        labels = (label,) if earlier is None else (*earlier.parts, label)
+        samples[places, krr.prob] = TableSample(labels, places, krr)
     if len(samples) < 2 or prod(map(len, axes)) > MAX_CELLS:
         return None
     return PlanTable(tuple(axes), planned, tuple(samples.values()))

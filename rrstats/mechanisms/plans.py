@@ -8,19 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from rrstats._checks import check_instance, cut
-from rrstats._names import checked_keywords
-from rrstats._typing import JsonObject, Labels
-from rrstats.data.categories import Categories, is_unicode
-from rrstats.data.category_json import categories_from_json, categories_to_json
-from rrstats.errors import (
-    MetadataError,
-)
+from rrstats._checks import check_instance
+from rrstats.data.categories import Categories
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import (
     LARGEST_PROB,
@@ -41,82 +34,6 @@ def part_label(part: Sequence[Hashable]) -> str:
     ('age', 'age & 2020')
     """
     return " & ".join(map(str, part))
-
-
-@checked_keywords
-@dataclass(frozen=True)
-class PlanParts:
-    """The questions that the public coin of a plan may ask a row, as its records hold them.
-
-    Attributes
-    ----------
-    asked : hashable
-        The name of the public column with the label of each row's part.
-    epsilon : float
-        The privacy loss of a whole row.
-    parts : tuple of tuples
-        The names of the one column or the two columns that each part asks.
-    chances : tuple of float
-        The chance of each part; they need not sum to 1.
-    """
-
-    asked: Hashable
-    epsilon: float
-    parts: tuple[Labels, ...]
-    chances: tuple[float, ...]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The label of each part in the public column."""
-        return tuple(map(part_label, self.parts))
-
-    def asking(self, *names: Hashable) -> list[int]:
-        """The places of the parts that ask all of some columns."""
-        return [place for place, part in enumerate(self.parts) if {*names} <= {*part}]
-
-    def labels_asking(self, *names: Hashable) -> list[str]:
-        """The labels of the parts that ask all of some columns."""
-        return [self.labels[place] for place in self.asking(*names)]
-
-    def in_record(self) -> JsonObject:
-        """The plan as plain JSON, which `from_record` reads."""
-        (public,) = categories_to_json([self.asked])
-        return {
-            "asked": public,
-            "epsilon": self.epsilon,
-            "parts": [categories_to_json(part) for part in self.parts],
-            "chances": list(self.chances),
-        }
-
-    @classmethod
-    def from_record(cls, document: Any, name: Hashable) -> PlanParts:
-        """The plan in the record of a column; anything else raises MetadataError."""
-        keys = {field.name for field in fields(cls)}
-        plan = document if isinstance(document, dict) and set(document) == keys else {}
-        listed = plan.get("parts")
-        chances = plan.get("chances")
-        if not isinstance(listed, list):
-            listed = []
-        if not isinstance(chances, list):
-            chances = []
-        parts = tuple(tuple(categories_from_json(part)) for part in listed)
-        labels = {part_label(part) for part in parts}
-        are_positive = all(
-            type(number) in (int, float) and 0 < number < 1e308
-            for number in [plan.get("epsilon"), *chances]
-        )
-        are_parts = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in parts)
-        are_texts = all(map(is_unicode, labels))
-        has_column = any(name in part for part in parts)
-        is_complete = len(parts) == len(chances) == len(labels)
-        if not (are_positive and are_parts and are_texts and has_column and is_complete):
-            raise MetadataError(
-                f"the plan of a frame needs {sorted(keys)}: parts of one column or two, each once "
-                f"and in valid Unicode, and a positive chance for each; column {cut(name)} must be "
-                "in one"
-            )
-        (public,) = categories_from_json([plan["asked"]])
-        return cls(public, plan["epsilon"], parts, tuple(chances))
 
 
 def of_part(mechanism: Mechanism, label: str) -> KRR:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -35,40 +35,31 @@ from rrstats.errors import (
     MetadataError,
 )
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.documents import check_depth, frozen, parse_json, parse_object
+from rrstats.mechanisms.documents import (
+    OLD_POLICY,
+    POLICIES,
+    ColumnDocument,
+    check_depth,
+    frozen,
+    parse_json,
+    parse_object,
+    read_column,
+    read_release,
+)
 from rrstats.mechanisms.epsilon import (
     largest_epsilon,
     prob_from_epsilon,
 )
+from rrstats.mechanisms.frame_plans import FramePlan, plan_of_columns
 from rrstats.mechanisms.number_design import NumberDesign
-from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.serialization import describe_difference, from_dict, walk
 
 KEY = "rrstats"
-
-VERSION = 2
 
 MAX_CATEGORIES = 100
 
 _EPSILON_ROUNDING = 1e-9
 """How far, relatively, rounding may set a mechanism's epsilon above that of its plan."""
-
-POLICIES = {
-    "unknown": ("raise", "uniform"),
-    "missing": ("unknown", "uniform", "keep", "raise"),
-}
-"""Answers that are no category: refused, or replaced by a uniformly random one.
-
-Missing ones, unless missing is a category: treated like these, replaced, kept, or refused.
-"""
-
-OLD_POLICY = "warn"
-"""The policy of old records whose answers were replaced, as by "uniform", with a warning."""
-
-_FACTS: dict[str, tuple[Any, ...]] = {
-    **POLICIES,
-    **dict.fromkeys(("simulated", "keyed"), (False, True)),
-}
 
 ROUNDED = 1e-12
 """The largest relative error of a probability that was written as text and read again."""
@@ -108,7 +99,7 @@ class ColumnRecord:
         True if the noise was not cryptographic.
     keyed : bool
         True if the noise came from a key and an id.
-    plan : PlanParts, optional
+    plan : FramePlan, optional
         The plan of the frame, if a public coin chose what each row reports: ``asked``, the public
         column with that choice; ``epsilon`` of a whole row; ``parts``, the columns of each choice;
         and their ``chances``.
@@ -123,7 +114,7 @@ class ColumnRecord:
     missing: str = "unknown"
     simulated: bool = False
     keyed: bool = False
-    plan: PlanParts | None = None
+    plan: FramePlan | None = None
     by_row: JsonObject | None = None
 
     @classmethod
@@ -136,7 +127,7 @@ class ColumnRecord:
         missing: str = "unknown",
         simulated: bool = False,
         keyed: bool = False,
-        plan: PlanParts | None = None,
+        plan: FramePlan | None = None,
         by_row: JsonObject | None = None,
     ) -> ColumnRecord:
         """The record of a column and its mechanism; long lists of categories as a fingerprint.
@@ -274,30 +265,23 @@ class ColumnRecord:
     def from_dict(cls, document: Any) -> ColumnRecord:
         """Return the record that `to_dict` described; anything else raises MetadataError."""
         check_depth(document)
-        return cls._from_shallow(document)
+        return cls._of_document(read_column(document), [])
 
     @classmethod
-    def _from_shallow(cls, document: Any) -> ColumnRecord:
-        """The record in a document whose depth is checked."""
-        facts = dict(document) if isinstance(document, Mapping) else {}
-        mechanism = facts.pop("mechanism", None)
-        if "name" not in facts or not isinstance(mechanism, dict):
-            raise MetadataError("each column of an rrstats document needs a name and a mechanism")
-        (name,) = categories_from_json([facts.pop("name")])
-        plan_document = facts.pop("plan", None)
-        by_row = _read_by_row(facts.pop("by_row", None))
-        plan = None if plan_document is None else PlanParts.from_record(plan_document, name)
-        for key, value in facts.items():
-            allowed = _FACTS.get(key, ())
-            if (key, value) == ("unknown", OLD_POLICY):
-                continue
-            if not isinstance(value, str | bool) or value not in allowed:
-                rule = f"must be one of {list(allowed)}, found {cut(value)}"
-                raise MetadataError(
-                    f"{cut(key)} of column {cut(name)} "
-                    + (rule if allowed else f"is unknown; known are {', '.join(_FACTS)}")
-                )
-        record = cls(name, frozen(mechanism), plan=plan, by_row=by_row, **facts)
+    def _of_document(
+        cls, column: ColumnDocument, known: list[tuple[JsonObject, FramePlan]]
+    ) -> ColumnRecord:
+        """The record of what a document says of a column; known : plans of earlier columns."""
+        by_row = _read_by_row(column.by_row)
+        plan = next((plan for document, plan in known if document == column.plan), None)
+        if plan is None and column.plan is not None:
+            plan = FramePlan.from_record(column.plan)
+            known.append((column.plan, plan))
+        if plan is not None and not plan.asking(column.name):
+            raise MetadataError(f"column {cut(column.name)} is in no part of its plan of a frame")
+        record = cls(
+            column.name, frozen(column.mechanism), plan=plan, by_row=by_row, **column.facts
+        )
         record.check_plan_epsilon()
         return record
 
@@ -329,6 +313,20 @@ def _read_by_row(document: Any) -> JsonObject | None:
     if not isinstance(document, dict) or {*document} not in ({"prob"}, {"epsilon"}):
         raise MetadataError("by_row of a column must be {'prob': column} or {'epsilon': column}")
     return {key: categories_from_json([name])[0] for key, name in document.items()}
+
+
+def frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
+    """The plan of a frame that these records describe; None if they describe none.
+
+    Raises MetadataError unless they are exactly the columns of one plan.
+    """
+    if all(record.plan is None for record in records):
+        return None
+    return plan_of_columns(
+        {record.name: record.resolve() for record in records},
+        [record.plan for record in records],
+        [(record.unknown, record.missing) for record in records],
+    )
 
 
 def asked_labels(record: ColumnRecord) -> list[str]:
@@ -371,23 +369,8 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
             raise MetadataError(f"the rrstats document cannot be used: {error}") from None
         except (ValueError, RecursionError):
             raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
-    check_depth(document)
-    contents = document if isinstance(document, Mapping) else {"v": 1}
-    if type(contents.get("v")) is not int or contents["v"] not in range(1, VERSION + 1):
-        raise MetadataError(
-            f"the rrstats document has version {cut(contents.get('v'))}, this rrstats reads "
-            f"1 to {VERSION}; a newer rrstats may read it"
-        )
-    if set(contents) != {"v", "columns"} or not isinstance(contents["columns"], list):
-        raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
-    records = [ColumnRecord._from_shallow(item) for item in contents["columns"]]
-    names = [record.name for record in records]
-    if contents["v"] == 1 and any(record.plan or record.by_row for record in records):
-        raise MetadataError("plan and by_row of a column need version 2 of the rrstats document")
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise MetadataError(f"the rrstats document describes column {cut(name)} twice")
-    return records
+    plans: list[tuple[JsonObject, FramePlan]] = []
+    return [ColumnRecord._of_document(column, plans) for column in read_release(document)]
 
 
 def arrow_places(metadata: ArrowMetadata) -> list[Mapping[Any, Any]]:

@@ -23,8 +23,9 @@ from rrstats.data.categories import (
     Codes,
 )
 from rrstats.data.columns import Column, open_column
+from rrstats.mechanisms.documents import POLICIES
 from rrstats.mechanisms.frame_plans import FramePlan
-from rrstats.mechanisms.records import POLICIES, ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.privatization.column import ColumnAnswers, chained, threads_for
 from rrstats.randomness.samplers import below, cells
 from rrstats.randomness.sources import (

@@ -21,7 +21,7 @@ from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.attrs import Mechanisms
 from rrstats.mechanisms.documents import MAX_LEVELS
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.plans import PlanParts
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.records import ColumnRecord, check_rates
 from rrstats.mechanisms.row_privacy import row_epsilon
 
@@ -61,7 +61,9 @@ def test_fingerprints():
 def test_version_two():
     """Only a plan of the frame, or probabilities by row, need version 2; both come back."""
     plain = ColumnRecord.of("answer", YES_NO)
-    plan = PlanParts("q", 2.0, (("answer", ("t", 1)),), (1.0,))
+    plan = FramePlan(
+        {"answer": [0, 1], ("t", 1): [0, 1]}, 2, [("answer", ("t", 1))], asked="q"
+    ).recorded
     planned = [dataclasses.replace(plain, name=name, plan=plan) for name in ("answer", ("t", 1))]
     by_row = dataclasses.replace(plain, name="other", by_row={"prob": ("p", 2)})
     for records, version in (([plain], 1), (planned, 2), ([*planned, by_row], 2)):
@@ -130,7 +132,10 @@ def test_numpy_names_are_recorded():
         (document_of({"by_row": {"prob": "p"}}), "need version 2"),
         (document_of({"by_row": {"p": "p"}}, v=2), "by_row of a column must be"),
         *[
-            (document_of({"plan": {"asked": "q"} | rest}, v=2), "the plan of a frame needs")
+            (
+                document_of({"plan": {"asked": "q"} | rest}, v=2),
+                "plan of a frame",
+            )
             for rest in (
                 *({}, PLAN | {"parts": [["other"]]}, PLAN | {"epsilon": 10**400}),
                 *(PLAN | {"parts": [["answer", "b", "c"]]}, PLAN | {"parts": [["answer"] * 2]}),

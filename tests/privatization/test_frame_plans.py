@@ -15,6 +15,7 @@ from scripted import Counting, EveryStream, Scripted
 import rrstats as rr
 from rrstats._display import chance
 from rrstats.data.categories import Categories
+from rrstats.estimation.report_columns.report_frames import plan_records
 from rrstats.mechanisms.epsilon import allowed_ratio
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.plans import part_label, part_mechanism, plan_mechanisms
@@ -297,6 +298,44 @@ def test_the_document_of_a_release_holds_its_plan():
         rr.planning.FramePlan.from_dict(document)
 
 
+def test_a_record_has_the_plan_without_the_categories_of_other_columns():
+    """It is a FramePlan with equal facts; what needs all categories names the way to them."""
+    records = read(FRAME.rr.privatize(MIXED, unknown="uniform").attrs)
+    (plan,) = {record.plan for record in records}
+    assert (FramePlan, MIXED.recorded) == (type(plan), plan)
+    assert (MIXED.asked, MIXED.epsilon) == (plan.asked, plan.epsilon)
+    assert (MIXED.parts, MIXED.chances) == (plan.parts, plan.chances)
+    assert MIXED != plan
+    assert {} == plan.categories
+    assert repr(plan).startswith("FramePlan(asked='rr_asked', epsilon=")
+    for call in (
+        plan.variances,
+        plan.to_dict,
+        lambda: plan.half_width(99, "a"),
+        plan.asked_fraction,
+    ):
+        refused(rr.errors.MetadataError, "FramePlan.from_dict", call)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"more": 1}, "it has unknown keys \\['more'\\]; known are"),
+        ({"columns": [{"name": "a"}]}, "a column needs \\['categories'\\]"),
+        ({"columns": [{"name": "a", "categories": [0, 1], "k": 2}]}, "unknown keys \\['k'\\]"),
+        ({"type": "KRR"}, "its type is 'KRR', not 'FramePlan'"),
+        ({"parts": "a"}, "parts must be a list"),
+    ],
+)
+def test_a_document_is_read_strictly(change, message):
+    """The error names the key: an unknown one may change what the plan does."""
+    document = {"type": "FramePlan", "columns": [{"name": "a", "categories": [0, 1]}]}
+    document |= {"epsilon": 2, "parts": [["a"]]}
+    assert rr.planning.FramePlan({"a": [0, 1]}, 2, ["a"]) == FramePlan.from_dict(document)
+    with pytest.raises(rr.errors.MetadataError, match=message):
+        FramePlan.from_dict(document | change)
+
+
 def test_a_plan_says_what_it_cannot_give():
     """The parts with their chances, regressions, and the tables of what is never asked together."""
     shown = repr(MIXED)
@@ -387,7 +426,7 @@ def test_two_releases_do_not_count_as_one():
     other = FramePlan({"c": [0, 1], "rr_asked": [0, 1]}, 3, ["c", "rr_asked"], asked="other")
     third = FramePlan({"d": [0, 1]}, 4, ["d"])
     for plans, expected in ([plan, third], 6.0), ([plan, other], 5.0), ([other, third], 7.0):
-        records = [record for each in plans for record in each.records]
+        records = [record for each in plans for record in plan_records(each)]
         assert row_epsilon(records) == expected
         assert rr.privacy.compose(row_mechanisms(records)).epsilon == expected
     rated = data.assign(q=0.75).rr.privatize("a", [0, 1], "q")
@@ -398,7 +437,7 @@ def test_two_releases_do_not_count_as_one():
         ):
             with pytest.raises(rr.errors.ArgumentValueError, match="must be a public column"):
                 released.rr.privatize(*again)
-    lying = {"v": 2, "columns": [each.to_dict() for each in plan.records]}
+    lying = {"v": 2, "columns": [each.to_dict() for each in plan_records(plan)]}
     lying["columns"][0]["plan"]["epsilon"] = lying["columns"][1]["plan"]["epsilon"] = 0.5
     one.attrs = {"rrstats": lying}
     for look in (lambda: one.rr.epsilon, one.rr.budget, one.rr.estimate):

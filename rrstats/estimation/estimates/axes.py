@@ -33,10 +33,10 @@ from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.tally import Tally, count_units
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import fixed, transition_matrix
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.plan_tables import PlanTable, plan_table
-from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.samples import Samples
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -417,12 +417,14 @@ def plan_tally(
     private = [column for column in columns if column.private]
     if not planned or len(private) > len(planned):
         return None
-    plan = cast(PlanParts, planned[0].plan)
+    plan = cast(FramePlan, planned[0].plan)
     if any(column.plan != plan for column in planned):
         return None
     mechanisms = {column.name: cast(Mechanism, column.mechanism) for column in planned}
     names = [column.name for column in columns]
-    table = plan_table(plan, mechanisms, names, [axis.categories for axis in axes])
+    table = plan_table(
+        plan.labelled, plan.epsilon, mechanisms, names, [axis.categories for axis in axes]
+    )
     if table is None:
         return None
     codes = [_axis_codes(column) for column in columns]

@@ -35,6 +35,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import (
     KRR,
     MechanismLike,
@@ -43,7 +44,6 @@ from rrstats.mechanisms.krr import (
     is_by_row,
     no_common_channel,
 )
-from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.records import (
     ColumnRecord,
     asked_labels,
@@ -127,7 +127,7 @@ class ReportColumn(ReportModel):
     rates: RowRates | None = None
     samples: Indices | None = None
     times: Counts | None = None
-    plan: PlanParts | None = None
+    plan: FramePlan | None = None
     pair: tuple[Labels, KRR] | None = None
     assigned: Booleans | None = None
     public: Any = None

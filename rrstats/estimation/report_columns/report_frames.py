@@ -298,7 +298,13 @@ def column_requests(
 
 def plan_records(mechanism: Any) -> list[ColumnRecord]:
     """The records of a `FramePlan`, which knows them; none of anything else."""
-    return mechanism.records if isinstance(mechanism, FramePlan) else []
+    if not isinstance(mechanism, FramePlan):
+        return []
+    plan = mechanism.recorded
+    return [
+        ColumnRecord(name, of_column.to_dict(), plan=plan)
+        for name, of_column in mechanism.mechanisms.items()
+    ]
 
 
 def listed(names: Any) -> list[Hashable]:

@@ -20,7 +20,8 @@ from rrstats._typing import Booleans, Floats, Indices
 from rrstats.errors import ArgumentValueError, MetadataError
 from rrstats.estimation.report_columns.report_columns import ALL, ReportColumn, ordinary
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.plans import PlanParts, of_part, part_mechanism
+from rrstats.mechanisms.frame_plans import FramePlan
+from rrstats.mechanisms.plans import of_part, part_mechanism
 
 
 class RowScores(NamedTuple):
@@ -150,7 +151,7 @@ def _single(read: _PartCodes) -> RowScores:
     column = read.column
     if read.part is None:
         return _whole(column)
-    plan = cast(PlanParts, column.plan)
+    plan = cast(FramePlan, column.plan)
     rows = np.flatnonzero(read.codes < column.k)
     tables: list[Floats] = []
     precision = np.zeros(len(plan.parts))
@@ -168,7 +169,7 @@ def _single(read: _PartCodes) -> RowScores:
 def _pair_scores(first: _PartCodes, second: _PartCodes) -> RowScores:
     """Scores of the pairs of categories of two columns of a plan, in the rows asked both."""
     names = (first.column.name, second.column.name)
-    plan = cast(PlanParts, first.column.plan)
+    plan = cast(FramePlan, first.column.plan)
     asking = plan.asking(*names)
     if not asking:
         raise ArgumentValueError(

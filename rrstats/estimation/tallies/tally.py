@@ -65,9 +65,8 @@ from rrstats.estimation.report_columns.sample_design import (
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
 from rrstats.mechanisms.documents import check_depth
-from rrstats.mechanisms.frame_plans import MechanismOrPlan
+from rrstats.mechanisms.frame_plans import FramePlan, MechanismOrPlan
 from rrstats.mechanisms.krr import NO_INFORMATION, RowRates, as_mechanism
-from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.serialization import from_dict
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -251,7 +250,7 @@ class Tally:
     mechanism: Mechanism
     counts: UnitCounts
     n_missing: int = 0
-    plan: PlanParts | None = None
+    plan: FramePlan | None = None
 
     def __post_init__(self) -> None:
         rule = "those of rr.tally; counts by category go to rr.Tally.from_counts(counts, mechanism)"
@@ -481,9 +480,7 @@ def _tally_from_json(document: Any) -> Tally:
     mechanism = from_dict(facts["mechanism"])
     plan = facts.get("plan")
     if plan is not None:
-        parts = check_instance(plan, "plan", Mapping, "a dict").get("parts") or [[None]]
-        (column,) = categories_from_json(parts[0][:1])  # a tally does not say which of the plan
-        plan = PlanParts.from_record(plan, column)
+        plan = FramePlan.from_record(plan)
     n_missing = check_count(facts.get("n_missing", 0), "n_missing")
     units = facts.get("units")
     if units is None:
@@ -914,7 +911,7 @@ class GroupTallies:
     bounds: Indices
     counts: UnitCounts
     n_missing: Counts
-    plan: PlanParts | None = None
+    plan: FramePlan | None = None
 
     def tally(self, group: int) -> Tally:
         """The tally of one group, by its number; its arrays are views."""

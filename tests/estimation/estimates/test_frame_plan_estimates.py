@@ -15,6 +15,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.report_columns.report_frames import plan_records
 from rrstats.estimation.tallies.tally import Tally, UnitCounts
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.plan_tables import plan_table
@@ -71,7 +72,7 @@ def worlds(truths):
         outcomes.append(mine)
     listed = list(itertools.product(*outcomes))
     rows = [row | {"world": at} for at, one in enumerate(listed) for row, _ in one]
-    frame = recorded(pd.DataFrame(rows), PLAN.records)
+    frame = recorded(pd.DataFrame(rows), plan_records(PLAN))
     return frame, np.array([math.prod(chance for _, chance in one) for one in listed])
 
 
@@ -400,7 +401,7 @@ def test_two_plans_meet_like_two_columns(survey):
     truth = people(len(survey), np.random.default_rng(2)).rename(columns={"c": "d"})
     other = FramePlan({"d": ["u", "v"], "b": [1, 2, 3]}, 1.5, ["d", "b"], asked="second")
     second = rr.simulate(truth, other, seed=2)[["d", "second"]]
-    found = recorded(survey.join(second), [*PLAN.records, other.records[0]])
+    found = recorded(survey.join(second), [*plan_records(PLAN), plan_records(other)[0]])
     table, made = found.rr.crosstab("c", "d"), found.rr.mechanisms
     plain = recorded(found.drop(columns="rr_asked"))
     expected = plain.rr.crosstab("c", "d", mechanisms={name: made[name] for name in "cd"})
@@ -497,7 +498,9 @@ def test_results_of_a_table_follow_its_covariance(survey):
 def test_cells_are_unbiased_given_the_sizes_of_parts():
     """Over all reports of parts of given sizes, with the covariance of all cells, exactly."""
     plan = FramePlan({"a": ["x", "y"], "b": [0, 1]}, 2, ["a", "b", ("a", "b")])
-    table = plan_table(plan.recorded, plan.mechanisms, ["a", "b"], [("x", "y"), (0, 1)])
+    table = plan_table(
+        plan.labelled, plan.epsilon, plan.mechanisms, ["a", "b"], [("x", "y"), (0, 1)]
+    )
     truth = np.array([0.4, 0.1, 0.2, 0.3])
     sizes = [2, 1, 3]  # of a, of b and of the pair
     drawn = []  # of each sample: counts of its reports, and their probability
@@ -546,7 +549,9 @@ def test_all_parts_of_a_table_count(k, epsilon, cell, all_parts, margin, of_all)
         pytest.approx(margin, abs=5e-3),
         pytest.approx(of_all, abs=5e-3),
     )
-    table = plan_table(plan.recorded, plan.mechanisms, ["a", "b"], [tuple(range(k))] * 2)
+    table = plan_table(
+        plan.labelled, plan.epsilon, plan.mechanisms, ["a", "b"], [tuple(range(k))] * 2
+    )
     even = np.concatenate([np.full(part.m, 6**4 * 100 // part.m) for part in table.channel.parts])
     estimate = Estimate(Tally(table, UnitCounts.of_sample(even.sum(), even), 0, plan.recorded))
     assert estimate.variance[0] * even.sum() == pytest.approx(after[2], rel=1e-3)
@@ -600,7 +605,7 @@ def test_variances_of_a_plan_are_those_of_its_estimates():
     assert alone.proportions[0] == pytest.approx(0.3)
     assert found.loc["a", "variance"] == pytest.approx(alone.variance[0] * alone.n, rel=1e-6)
     names = ["a", "b"]
-    joint = plan_table(plan.recorded, plan.mechanisms, names, [("x", "y"), (1, 2, 3)])
+    joint = plan_table(plan.labelled, plan.epsilon, plan.mechanisms, names, [("x", "y"), (1, 2, 3)])
     even = np.array([10**6] * 2 + [10**6] * 6)  # a chance of 1/4 to each of 2, of 3/4 to each of 6
     uniform = Estimate(Tally(joint, UnitCounts.of_sample(8 * 10**6, even), 0, plan.recorded))
     expected = uniform.variance[0] * uniform.n

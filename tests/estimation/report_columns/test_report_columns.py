@@ -144,14 +144,14 @@ def test_a_call_parses_each_record_of_its_frame_once(call, monkeypatch):
     answers = {name: ["no", "yes"] * 20 for name in "abc"}
     frame = pd.DataFrame(answers | {"region": list("xxyy") * 10, "x": np.linspace(1, 2, 40)})
     released = frame.rr.simulate(dict.fromkeys("abc", YES_NO), seed=1)
-    parsed, parse = [], ColumnRecord._from_shallow.__func__
+    parsed, parse = [], ColumnRecord._of_document.__func__
 
-    def counted(cls, document):
-        record = parse(cls, document)
+    def counted(cls, document, known):
+        record = parse(cls, document, known)
         parsed.append(record.name)
         return record
 
-    monkeypatch.setattr(ColumnRecord, "_from_shallow", classmethod(counted))
+    monkeypatch.setattr(ColumnRecord, "_of_document", classmethod(counted))
     call(released)
     assert ["a", "b", "c"] == sorted(parsed)
 
