@@ -24,6 +24,7 @@ from rrstats.data.cell_types import kind_of_type, objects_in, storage_type, type
 from rrstats.data.columns import blocks
 from rrstats.data.number_readers import number_reader
 from rrstats.data.number_spaces import NumberGrid, NumberSpace
+from rrstats.data.silence import silent
 from rrstats.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -414,7 +415,8 @@ def _of_objects(categories: Categories) -> Encoder:
         listed = objects_in(cells)
         types = set(map(type, listed))
         if not (types <= _HONEST_TYPES or types <= {bool, type(None)}):
-            return np.fromiter(map(categories.code, listed), dtype, len(listed))
+            with silent(listed):
+                return np.fromiter(map(categories.code, listed), dtype, len(listed))
         table: dict[Any, int] = categories.bool_codes if bool in types else categories.value_codes
         codes = np.fromiter(map(table.get, listed, repeat(k)), dtype, len(listed))
         if float in types:  # NaN, which is never among the keys of a dict

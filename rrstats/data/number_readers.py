@@ -11,6 +11,7 @@ from rrstats._typing import Floats, Indices
 from rrstats.data.arrow import arrow_type, chunks_of, is_plain_number
 from rrstats.data.cell_types import objects_in, storage_type
 from rrstats.data.number_spaces import number_of
+from rrstats.data.silence import silent
 
 NumberReader = Callable[[Any], tuple[Floats, Indices]]
 """A function from cells to doubles, NaN where missing, and the places of no numbers."""
@@ -44,12 +45,13 @@ def _number_reader(dtype: Any) -> NumberReader:
         listed = objects_in(cells)
         numbers = np.empty(len(listed))
         others = []
-        for place, cell in enumerate(listed):
-            try:
-                numbers[place] = number_of(cell)
-            except Exception:  # no number, or an object that raises when looked at
-                others.append(place)
-                numbers[place] = np.nan
+        with silent(listed):
+            for place, cell in enumerate(listed):
+                try:
+                    numbers[place] = number_of(cell)
+                except Exception:  # no number, or an object that raises when looked at
+                    others.append(place)
+                    numbers[place] = np.nan
         return numbers, np.array(others, dtype=np.intp)
 
     return from_objects
