@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 __all__ = [  # ArgumentTypeError and ArgumentValueError are caught as TypeError and ValueError
     "ConvergenceWarning",
+    "CuratorWarning",
     "ImplausibleReportsWarning",
     "LowPrecisionWarning",
     "MetadataError",
@@ -113,6 +114,10 @@ class ConvergenceWarning(RRStatsWarning):
 
 class SimulationWarning(RRStatsWarning):
     """The noise came from a generator that is not cryptographic: do not release."""
+
+
+class CuratorWarning(RRStatsWarning):
+    """A declaration may be taken from the answers, or not fit them: private, for the curator."""
 
 
 class UnrecordedWarning(RRStatsWarning):

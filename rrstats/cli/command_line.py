@@ -38,6 +38,7 @@ from rrstats._version import __version__
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    CuratorWarning,
     DamagedDocumentError,
     NotIdentifiableError,
     RRStatsError,
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = argparse.Namespace(published="", unfit=())
     try:
-        with _quiet_exits(), _plain_warnings():
+        with _quiet_exits(), _plain_warnings(options):
             try:
                 commands = _all_commands(sys.argv[1:] if arguments is None else arguments)
                 commands.parse_args(arguments, options)
@@ -195,10 +196,11 @@ def _quiet_exits() -> Iterator[None]:
 
 
 @contextmanager
-def _plain_warnings() -> Iterator[None]:
+def _plain_warnings(options: argparse.Namespace) -> Iterator[None]:
     """Show each warning of rrstats once, as a line on stderr, after the work.
 
-    A design without information is an error of an estimate, which needs no warning of it.
+    Those for the data curator are private, so --quiet leaves them out.  A design without
+    information is an error of an estimate, which needs no warning of it.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RRStatsWarning)
@@ -208,8 +210,10 @@ def _plain_warnings() -> Iterator[None]:
             caught.clear()
             raise
         finally:
-            ours = (str(w.message) for w in caught if issubclass(w.category, RRStatsWarning))
-            for text in dict.fromkeys(ours):
+            ours = [w for w in caught if issubclass(w.category, RRStatsWarning)]
+            if getattr(options, "quiet", False):
+                ours = [w for w in ours if not issubclass(w.category, CuratorWarning)]
+            for text in dict.fromkeys(str(w.message) for w in ours):
                 _say(f"warning: {as_option(text)}")
 
 
@@ -493,7 +497,7 @@ def _privatize(command: argparse.ArgumentParser) -> None:
         "--shuffle-rows": "put the rows into a random order",
         "--again": "release a column again; its epsilons add up",
         "--overwrite": "replace OUT if it exists",
-        "--quiet": "no progress and no private counts on stderr",
+        "--quiet": "no progress, and nothing private on stderr",
         "--dry-run": "show what would be released; write nothing",
         "--write-plan": "print the plan of these options; write nothing",
     }

@@ -53,7 +53,7 @@ from rrstats.data.rebuilt import rebuilt_column, rebuilt_index, rebuilt_polars, 
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    RRStatsWarning,
+    CuratorWarning,
     SimulationWarning,
     UnknownAnswersError,
     warn,
@@ -174,7 +174,7 @@ def warn_of_order(releases: Mapping[Any, ColumnAnswers]) -> None:
             f"the categories{where} are listed in the order in which the answers first show them; "
             "a list taken from the data publishes this order, and its first entry is the first "
             "answer: publish these reports only if the list is that of the questionnaire",
-            RRStatsWarning,
+            CuratorWarning,
         )
     for name, release in releases.items():
         column = "" if name is None else f" of column {quote(name)}"
@@ -184,14 +184,14 @@ def warn_of_order(releases: Mapping[Any, ColumnAnswers]) -> None:
                 f"{release.mechanism.domain.describe()}: means stay right, and correlations, "
                 "quantiles and target='sample' do not; of decimals declare the bounds as decimals, "
                 "as in rr.number(0.0, 1.0)",
-                RRStatsWarning,
+                CuratorWarning,
             )
         for bound in release.bounds_of_data if release.secure else ():
             warn(
                 f"the declared bound {bound:g}{column} is also its smallest or largest answer, and "
                 "nothing lies beyond: publish these reports only if the bound is that of the "
                 "questionnaire, because one that was taken from the data is an answer",
-                RRStatsWarning,
+                CuratorWarning,
             )
 
 

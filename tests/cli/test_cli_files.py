@@ -178,6 +178,17 @@ def test_quiet_keeps_only_warnings(folder, capsys):
     assert 1 == err.count("\n")
 
 
+def test_quiet_leaves_out_warnings_for_the_curator(folder, capsys):
+    """A bound that is the largest answer is private: it is told without --quiet alone."""
+    pd.DataFrame({"age": [20.5, 61.5, 44.25] * 20}).to_parquet("ages.parquet")
+    design = ["--column", "age", "--number", "0.5,61.5", "--epsilon", "1"]
+    _, _, told = call(capsys, "privatize", "ages.parquet", "first.parquet", *design)
+    assert "warning: the declared bound 61.5 of column 'age' is also its smallest or" in told
+    design += ["--quiet", "--ledger", "another.json"]
+    code, _, told = call(capsys, "privatize", "ages.parquet", "second.parquet", *design)
+    assert (0, "") == (code, told)
+
+
 def test_refused_answers_are_code_4(folder, capsys):
     """The default writes nothing and counts, also for a dry run; it quotes no answer."""
     before = sorted(folder.iterdir())

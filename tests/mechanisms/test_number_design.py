@@ -343,7 +343,7 @@ def test_check_counts_what_is_clipped():
 @pytest.mark.parametrize("answers", [[18, 40, 55], [20, 40, 90.0]])
 def test_a_bound_that_is_the_extreme_answer_is_warned_of(answers):
     """It may be of the data; not so where answers lie beyond, or each integer is a point."""
-    with pytest.warns(rr.errors.RRStatsWarning, match="is also its smallest or largest answer"):
+    with pytest.warns(rr.errors.CuratorWarning, match="is also its smallest or largest answer"):
         rr.privatize(answers, AGE)
     rr.privatize([*answers, 17, 91], AGE)
     rr.privatize([0, 5, 10], rr.number(0, 10), epsilon=1)
@@ -353,7 +353,7 @@ def test_a_bound_that_is_the_extreme_answer_is_warned_of(answers):
 def test_decimals_on_a_scale_of_integers_are_warned_of(answers):
     """Random rounding inflates their squares, which correlations would take for exact."""
     scale = rr.number(0, 10)
-    with pytest.warns(rr.errors.RRStatsWarning, match="are no integers.*declare the bounds as dec"):
+    with pytest.warns(rr.errors.CuratorWarning, match="are no integers.*declare the bounds as dec"):
         rr.privatize(answers, scale, epsilon=1)
     rr.privatize([2.0, 7.0, np.nan, np.inf, -0.5, 10.5], scale, epsilon=1, missing="keep")
     rr.privatize([*answers, -1, 11], rr.number(0.0, 10.0), epsilon=1)
@@ -366,7 +366,7 @@ def test_decimals_in_a_text_file_are_warned_of(tmp_path):
     integers = tmp_path / "integers.csv"
     scale = {"x": rr.number(0, 10)}
     decimals.write_text("x\n3\n10\n0.5\n")
-    with pytest.warns(rr.errors.RRStatsWarning, match="column 'x' are no integers"):
+    with pytest.warns(rr.errors.CuratorWarning, match="column 'x' are no integers"):
         rr.files.privatize_file(decimals, tmp_path / "a.csv", scale, epsilon=1)
     integers.write_text("x\n3\n10.0\n0\n12.5\n")
     rr.files.privatize_file(integers, tmp_path / "b.csv", scale, epsilon=1)
