@@ -106,6 +106,35 @@ def test_a_path_in_the_place_of_data_is_told_the_call_for_files(path):
     assert rr.simulate("yes", ["no", "yes"], 0.75, seed=1) in ("no", "yes")
 
 
+WORDS = pd.Series(["zorro", "quux", "zorro"])
+RELEASED = pd.DataFrame({"a": ["yes", "no"]}).rr.privatize("a", YES_NO)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda words: rr.files.read(words),
+        lambda words: rr.files.estimate_file(words),
+        lambda words: rr.files.tally_file(words, "a"),
+        lambda words: rr.files.describe_file(words),
+        lambda words: rr.files.sign_off(words),
+        lambda words: RELEASED.rr.carry(RELEASED, dropped=words),
+        lambda words: RELEASED.rr.carry(RELEASED, names=dict.fromkeys(words, "a")),
+        lambda words: RELEASED.rr.privatize(dict.fromkeys(words, 2), epsilon=1),
+        lambda words: RELEASED.rr.privatize(dict.fromkeys(words, "x"), epsilon=1),
+        lambda words: RELEASED.rr.privatize(dict.fromkeys(words, np.arange(2)), epsilon=1),
+    ],
+)
+@pytest.mark.parametrize("held", [list, tuple, set, pd.Series, np.array, pd.Index, iter, dict])
+def test_answers_in_the_place_of_paths_and_columns_are_not_quoted(held, call):
+    """Words given as paths, names of columns, or keys of counts are counted or told by type."""
+    words = dict.fromkeys(WORDS, 2) if held is dict else held(WORDS)
+    with pytest.raises(rr.errors.RRStatsError) as refused:
+        call(words)
+    assert "zorro" not in str(refused.value)
+    assert "quux" not in str(refused.value)
+
+
 def test_words_of_another_call_are_refused_in_any_wrapping():
     """Two calls with the same words would show the difference of their answers."""
     for words in (FreshWords(), Substream(FreshWords(), 0)):

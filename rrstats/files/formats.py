@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rrstats._checks import check_ending, cut
+from rrstats._checks import check_ending, check_instance, cut
 from rrstats._typing import ArrowMetadata, FilePath
 from rrstats.data.arrow_rebuild import holds_words, rebuilt_table, share_words
 from rrstats.data.codecs import codec_of, open_reports
@@ -489,13 +489,36 @@ Paths = Path | str | Sequence[Path | str]
 """A file or a folder, or several of them."""
 
 
+def listed_paths(path: Any, is_usable: Callable[[Path], bool]) -> list[Path]:
+    """The paths of an argument; those of a list that are not usable are counted, unquoted.
+
+    They may be answers, given in the place of paths.
+    """
+    rule = "a path, or a list of paths"
+    check_instance(path, "path", str | os.PathLike | list | tuple | Iterator, rule)
+    if isinstance(path, str | os.PathLike):
+        return [Path(path)]
+    listed = list(path)
+    paths = [Path(each) for each in listed if isinstance(each, str | os.PathLike)]
+    usable = [each for each in paths if each.exists() or is_usable(each)]
+    if len(usable) < len(listed):
+        others = f"{len(listed) - len(usable)} of the {len(listed)} are no files of this kind"
+        raise ArgumentValueError(f"path must be {rule}, and {others}")
+    return usable
+
+
+def _is_data(path: Path) -> bool:
+    """True for the name of a file of data."""
+    return path.name.lower().endswith(ENDINGS)
+
+
 def open_released(path: Paths) -> FileSource:
     """Open released files as one: a file, a folder of files of one format, or several of these.
 
     Raises the errors of `open_source`, and ArgumentValueError if a file is named twice.
     """
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    sources = [open_source(file) for each in paths for file in _released_files(Path(each))]
+    paths = listed_paths(path, _is_data)
+    sources = [open_source(file) for each in paths for file in _released_files(each)]
     if len(sources) == 1:
         return sources[0]
     files = [file for source in sources for file in source.files]

@@ -20,7 +20,7 @@ from rrstats._names import checked_keywords
 from rrstats._typing import FilePath
 from rrstats._version import __version__
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
-from rrstats.files.formats import open_source
+from rrstats.files.formats import listed_paths, open_source
 from rrstats.files.ledger import Ledger, LedgerEntry, RowTotal
 from rrstats.mechanisms.deployments import deployments
 from rrstats.mechanisms.epsilon import loss_text, round_up, total_epsilon
@@ -135,7 +135,7 @@ class _ReleasedSource:
 
 def _sources(path: Any, ledger: FilePath | None) -> list[_ReleasedSource]:
     """The sources that were released by themselves; raises FileError where there is none."""
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    paths = listed_paths(path, lambda each: bool(Ledger.of(each, None).known))
     if not paths:
         raise ArgumentValueError("path must name at least one source, got none")
     if ledger is not None and len(paths) > 1:
@@ -144,7 +144,7 @@ def _sources(path: Any, ledger: FilePath | None) -> list[_ReleasedSource]:
         )
     sources: dict[Path, _ReleasedSource] = {}
     for each in paths:
-        release_ledger = Ledger.of(Path(each), None if ledger is None else Path(ledger))
+        release_ledger = Ledger.of(each, None if ledger is None else Path(ledger))
         if not release_ledger.known:
             if ledger is None and not release_ledger.source.exists():
                 raise FileError(

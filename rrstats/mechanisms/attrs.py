@@ -247,9 +247,11 @@ def _check_names(names: Iterable[Hashable], recorded: set[Hashable]) -> None:
     """Raise unless the sources record all renamed and dropped columns."""
     strange = [name for name in names if name not in recorded]
     if strange:
+        # Several may be answers.
+        others = repr(strange[0]) if len(strange) == 1 else f"{len(strange)} others"
         raise ArgumentValueError(
             f"names and dropped must be of {sorted(map(repr, recorded))}, the columns that the "
-            f"earlier data record, found {strange[0]!r}"
+            f"earlier data record, found {others}"
         )
 
 

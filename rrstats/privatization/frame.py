@@ -335,7 +335,9 @@ def _declared_mechanisms(
             check_left_out(why, prob=prob, epsilon=epsilon)
     mechanisms: dict[Hashable, Mechanism] = {}
     for name, declared in columns.items():
-        with naming_column(name):
+        # The keys of counts, or of rows by answer, are answers.
+        is_named = not isinstance(declared, Number | str | np.ndarray | pd.Index | pd.Series)
+        with naming_column(name) if is_named else contextlib.nullcontext():
             if name in complete:
                 mechanisms[name] = as_mechanism(declared)
             else:
