@@ -8,6 +8,8 @@ taken from answers tell answers.
 from __future__ import annotations
 
 import datetime
+import io
+import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
@@ -35,6 +37,12 @@ _MAX_SHOWN = 40
 
 _LAST_STATA_CODE = 2_147_483_620
 """The largest number of Stata; codes above it are the missing values ``.`` and ``.a`` to ``.z``."""
+
+_STATA_LENGTH_BYTES = 4
+"""The size of the length of a set of labels; before Stata 13 the file ends where none follows."""
+
+_STATA_END = b"</stata_dta>"
+"""The end of files since Stata 13, which begin with the same mark without the slash."""
 
 NO_ANSWER = ("raise", "category", "missing")
 """Treatments of a category whose label says that there is no answer."""
@@ -201,12 +209,35 @@ def _says_no_answer(word: object) -> bool:
     return re.sub(r"^[\W\d_]+|[\W_]+$", "", word.casefold()) in _NO_ANSWER_LABELS
 
 
+class _UncutFile(io.FileIO):
+    """A file that ends only where the length of a next part may stand; pandas takes cut labels."""
+
+    def read(self, size: int | None = -1, /) -> Any:
+        content: Any = super().read(size)
+        may_end = not content and size == _STATA_LENGTH_BYTES
+        if size is not None and len(content) < size and not may_end:
+            raise EOFError
+        return content
+
+
 def _stata(path: Path, declare: Declare) -> Declared:
     """The value labels of a Stata file, which stand behind its rows."""
-    reader: Any = pd.read_stata(path, iterator=True)
-    with reader:
-        label_sets = reader.value_labels()
-        set_names = dict(zip(reader._varlist, reader._lbllist, strict=True))
+    with _UncutFile(path) as file:
+        reader: Any = pd.read_stata(file, iterator=True)
+        with reader:
+            label_sets = reader.value_labels()
+            set_names = dict(zip(reader._varlist, reader._lbllist, strict=True))
+        file.seek(0)
+        is_marked = file.read(len(_STATA_END) - 1) == _STATA_END.replace(b"/", b"")
+        file.seek(-len(_STATA_END), os.SEEK_END)
+        is_whole = file.read() == _STATA_END
+    if not is_marked:
+        is_whole = {*filter(None, set_names.values())} <= {*label_sets}
+    if not is_whole:
+        raise MetadataError(
+            f"{path} is not whole: labels of its columns are missing at its end; copy it again, or "
+            "save it anew in Stata"
+        )
     pairs = {
         name: [(int(code), text) for code, text in labels.items() if code <= _LAST_STATA_CODE]
         for name, labels in label_sets.items()

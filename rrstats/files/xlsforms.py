@@ -71,6 +71,11 @@ def choices_of(form: str | PathLike[str]) -> dict[str, list[tuple[Hashable, Any]
         if all(isinstance(code, str) for code, _ in listed):
             codes = whole_words([code for code, _ in listed])
             listed = [(code, text) for code, (_, text) in zip(codes, listed, strict=True)]
+        if str(question) in declared:
+            raise ArgumentValueError(
+                f"form must name each question once, and two with a list are named {question!r}; "
+                "rename one, and its column in the data"
+            )
         declared[str(question)] = listed
     return declared
 

@@ -427,6 +427,34 @@ def test_files_that_cannot_be_read(tmp_path):
     refused(MetadataError, "other.dta cannot be read as a Stata file", read, other)
 
 
+@pytest.mark.parametrize("version", [114, 118])
+def test_files_of_stata_that_were_cut(tmp_path, version):
+    """A file without some of its last bytes is refused, wherever it ends: no label is lost."""
+    path = tmp_path / "whole.dta"
+    frame = pd.DataFrame({"a": [1, 2], "b": [0, 1], "c": [1, 2]})
+    labels = {"a": {1: "no", 2: "yes"}, "b": {0: "low", 1: "high"}, "c": {1: "rare", 2: "often"}}
+    frame.to_stata(path, write_index=False, value_labels=labels, version=version)
+    assert labels == dict(rr.files.codebook(path))
+    content = path.read_bytes()
+    cut = tmp_path / "cut.dta"
+    for missing in range(1, 250, 4):
+        cut.write_bytes(content[:-missing])
+        with pytest.raises(MetadataError, match="cut"):
+            rr.files.codebook(cut)
+
+
+def test_two_questions_of_one_name_are_refused(tmp_path):
+    """Two lists of one column cannot both be its declaration."""
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "form.xlsx"
+    survey = pd.DataFrame({"type": ["select_one yn", "select_one ab"], "name": ["x", "x"]})
+    choices = pd.DataFrame({"list_name": ["yn", "yn", "ab", "ab"], "name": list("ynab")})
+    with pd.ExcelWriter(path) as book:
+        survey.to_excel(book, sheet_name="survey", index=False)
+        choices.to_excel(book, sheet_name="choices", index=False)
+    refused(MetadataError, "two with a list are named 'x'", rr.files.codebook, path)
+
+
 def test_workbooks_that_are_no_form(tmp_path):
     """A workbook without the sheets, or without their columns; and no workbook."""
     pytest.importorskip("openpyxl")
