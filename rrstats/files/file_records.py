@@ -17,7 +17,7 @@ from rrstats._typing import JsonObject
 from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.documents import parse_object
-from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, read
+from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, check_plan_epsilon, read
 
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
@@ -82,7 +82,9 @@ def joined(they_say: str, *places: Iterable[ColumnRecord]) -> list[ColumnRecord]
                     f"{they_say} two different things about how column {record.name!r} was made; "
                     "remove the wrong one"
                 )
-    return list(by_name.values())
+    records = list(by_name.values())
+    check_plan_epsilon(records)
+    return records
 
 
 def records_in(document: Path) -> list[ColumnRecord]:

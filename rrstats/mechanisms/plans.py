@@ -38,11 +38,10 @@ def part_label(part: Sequence[Hashable]) -> str:
 
 def of_part(mechanism: Mechanism, label: str) -> KRR:
     """The mechanism of a column's reports in the part with a label; of most columns the same."""
-    place = 0 if mechanism.groups is None else mechanism.groups.index(label)
-    rule = "a k-RR in each part"
-    krr: KRR = check_instance(
-        mechanism.of_samples[place], "the mechanism of a column of a plan", KRR, rule
-    )
+    groups = mechanism.groups or ()
+    part = mechanism.of_samples[groups.index(label)] if label in groups else mechanism
+    what = "the mechanism of a column of a plan"
+    krr: KRR = check_instance(part, what, KRR, "a k-RR in each part")
     return krr
 
 
@@ -69,6 +68,17 @@ def marginal_mechanism(domain: Categories, part: KRR) -> KRR:
     prob = Fraction(part.prob)
     prob += others * (1 - prob) / (part.domain.k - 1)
     return KRR(domain.declared, min(float(prob), LARGEST_PROB))
+
+
+def part_ratio(prob: Fraction, k: int, others: int) -> Fraction:
+    """The likelihood ratio of a part, from the prob of one column: see `marginal_mechanism`.
+
+    k : the column's categories.  others : those of the other column of a pair; 1 for no pair.
+
+    >>> part_ratio(Fraction(3, 4), 2, 1)
+    Fraction(3, 1)
+    """
+    return 1 + others * (prob * k - 1) / (1 - prob)
 
 
 def plan_mechanisms(

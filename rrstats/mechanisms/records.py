@@ -16,6 +16,7 @@ import json
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -47,19 +48,21 @@ from rrstats.mechanisms.documents import (
     read_release,
 )
 from rrstats.mechanisms.epsilon import (
+    allowed_ratio,
     largest_epsilon,
     prob_from_epsilon,
 )
 from rrstats.mechanisms.frame_plans import FramePlan, plan_of_columns
 from rrstats.mechanisms.number_design import NumberDesign
+from rrstats.mechanisms.plans import of_part, part_ratio
 from rrstats.mechanisms.serialization import describe_difference, from_dict, walk
 
 KEY = "rrstats"
 
 MAX_CATEGORIES = 100
 
-_EPSILON_ROUNDING = 1e-9
-"""How far, relatively, rounding may set a mechanism's epsilon above that of its plan."""
+_ROUNDING = Fraction(1, 2**52)
+"""How far, relatively, rounding may set the prob of a column above that of its plan."""
 
 ROUNDED = 1e-12
 """The largest relative error of a probability that was written as text and read again."""
@@ -265,7 +268,9 @@ class ColumnRecord:
     def from_dict(cls, document: Any) -> ColumnRecord:
         """Return the record that `to_dict` described; anything else raises MetadataError."""
         check_depth(document)
-        return cls._of_document(read_column(document), [])
+        record = cls._of_document(read_column(document), [])
+        check_plan_epsilon([record])
+        return record
 
     @classmethod
     def _of_document(
@@ -279,31 +284,7 @@ class ColumnRecord:
             known.append((column.plan, plan))
         if plan is not None and not plan.asking(column.name):
             raise MetadataError(f"column {cut(column.name)} is in no part of its plan of a frame")
-        record = cls(
-            column.name, frozen(column.mechanism), plan=plan, by_row=by_row, **column.facts
-        )
-        record.check_plan_epsilon()
-        return record
-
-    def check_plan_epsilon(self) -> None:
-        """Raise MetadataError if the plan's epsilon cannot be that of the column's mechanism.
-
-        Alone a column spends the plan's epsilon; of a pair its own reports reveal less, by at most
-        the logarithm of the other column's number of categories.
-        """
-        column_epsilon = None
-        if self.plan is not None:
-            with contextlib.suppress(ArgumentValueError):  # what is no mechanism fails when used
-                column_epsilon = self.unlabelled().epsilon
-        if self.plan is None or column_epsilon is None:
-            return
-        most = column_epsilon + math.log(MAX_DECLARED)
-        if not column_epsilon * (1 - _EPSILON_ROUNDING) <= self.plan.epsilon <= most:
-            raise MetadataError(
-                f"the plan of column {cut(self.name)} has epsilon {self.plan.epsilon:.6g}, but the "
-                f"column's mechanism is of a plan with epsilon {column_epsilon:.6g} to {most:.6g}; "
-                "take the document that was written with the release"
-            )
+        return cls(column.name, frozen(column.mechanism), plan=plan, by_row=by_row, **column.facts)
 
 
 def _read_by_row(document: Any) -> JsonObject | None:
@@ -313,6 +294,57 @@ def _read_by_row(document: Any) -> JsonObject | None:
     if not isinstance(document, dict) or {*document} not in ({"prob"}, {"epsilon"}):
         raise MetadataError("by_row of a column must be {'prob': column} or {'epsilon': column}")
     return {key: categories_from_json([name])[0] for key, name in document.items()}
+
+
+def _lowest_ratio(mechanism: Mechanism, label: str, sizes: Sequence[int]) -> Fraction:
+    """The likelihood ratio of a part of a plan, from that of one of its columns.
+
+    sizes : the number of categories of each of the part's columns.
+    """
+    k = mechanism.domain.k
+    try:
+        krr = of_part(mechanism, label)
+    except ArgumentTypeError as error:
+        raise MetadataError(str(error)) from None
+    prob = Fraction(krr.prob) * (1 - _ROUNDING)
+    return part_ratio(prob, k, math.prod(sizes) // k)
+
+
+def check_plan_epsilon(records: Sequence[ColumnRecord]) -> None:
+    """Raise MetadataError if the epsilon of a plan cannot be that of its columns' mechanisms.
+
+    A column that is asked alone spends the plan's epsilon.  In a pair its own reports reveal less,
+    by its mechanism and the number of the other column's categories: 2 or more if it is not known.
+    """
+    mechanisms: dict[Hashable, Mechanism] = {}
+    for record in records:
+        if record.plan is not None:
+            with contextlib.suppress(ArgumentValueError):  # what is no mechanism fails when used
+                mechanisms[record.name] = record.unlabelled()
+    for record in records:
+        plan = record.plan
+        mechanism = mechanisms.get(record.name)
+        if plan is None or mechanism is None:
+            continue
+        sizes = {
+            other.name: mechanisms[other.name].domain.k
+            for other in records
+            if other.name in mechanisms and other.plan == plan
+        }
+        agrees = plan.epsilon <= mechanism.epsilon + math.log(MAX_DECLARED)
+        if agrees:
+            allowed = allowed_ratio(plan.epsilon)
+            agrees = all(
+                _lowest_ratio(mechanism, label, [sizes.get(name, 2) for name in part]) <= allowed
+                for label, part in plan.labelled.items()
+                if record.name in part
+            )
+        if not agrees:
+            raise MetadataError(
+                f"the plan of column {cut(record.name)} has epsilon {plan.epsilon:.6g}, but the "
+                "column's mechanism is of a plan with another epsilon; take the document that was "
+                "written with the release"
+            )
 
 
 def frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
@@ -370,7 +402,9 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
         except (ValueError, RecursionError):
             raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
     plans: list[tuple[JsonObject, FramePlan]] = []
-    return [ColumnRecord._of_document(column, plans) for column in read_release(document)]
+    records = [ColumnRecord._of_document(column, plans) for column in read_release(document)]
+    check_plan_epsilon(records)
+    return records
 
 
 def arrow_places(metadata: ArrowMetadata) -> list[Mapping[Any, Any]]:

@@ -300,7 +300,7 @@ WRONG = {
     "part": (_changed()[1:], {}, "exactly the columns of its parts"),
     "policies": (_changed(unknown="uniform"), {}, "same plan, unknown and missing"),
     "other plan": (_changed(plan=OTHER.in_record()), {}, "same plan, unknown and missing"),
-    "mechanism": (_changed(mechanism=rr.KRR([0, 1, 2], 0.7).to_dict()), {}, "mechanism in that"),
+    "mechanism": (_changed(mechanism=rr.KRR([0, 1, 2], 0.5).to_dict()), {}, "mechanism in that"),
     "parts": ({**PLAN.to_dict(), "parts": [["b", "c", "a"]]}, {}, "pairs of two different"),
     "odd policy": ({**PLAN.to_dict(), "unknown": "keep"}, {}, "'unknown' of column .* must be one"),
     "simulated": (_changed(simulated=True), {}, "which a plan cannot set"),
