@@ -81,11 +81,11 @@ from rrstats.estimation.report_columns.report_frames import ReportRequest
 from rrstats.estimation.report_columns.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.moments import ChannelMoments, Moments, contrast_errors
+from rrstats.estimation.tallies.score_sums import RowSums
 from rrstats.estimation.tallies.survey_moments import moments_of
 from rrstats.estimation.tallies.tally import (
     CountedReports,
     GroupTallies,
-    RowSums,
     Tally,
     check_blocks,
     count_reports,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -20,9 +20,9 @@ from rrstats._cached import cached_property
 from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Array, Booleans, Column, ColumnLike, Counts, Floats, Indices, RateLike
+from rrstats._typing import Booleans, Column, ColumnLike, Counts, Floats, RateLike
 from rrstats.data.columns import blocks, numbers
-from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
+from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.estimates.estimated_number import EstimatedNumber
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.report_columns.report_columns import (
@@ -38,8 +38,14 @@ from rrstats.estimation.report_columns.sample_design import (
     refuse_missing,
     rows_of,
 )
-from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.sampled_rows import SampledRows, sampled_rows
+from rrstats.estimation.tallies.score_sums import (
+    MAX_PAIRED,
+    MAX_SCORES,
+    ScoreSums,
+    ratio,
+    sums_of,
+)
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
 from rrstats.mechanisms.channel import check_target, fixed
 from rrstats.mechanisms.krr import MechanismLike
@@ -49,132 +55,7 @@ from rrstats.randomness.sources import BLOCK_ROWS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MAX_PAIRED = 256
-"""Maximum number of groups for which the covariance of their means is kept."""
-
-_MAX_SCORES = 1 << 22
-"""Maximum number of scores of rows in memory at once: 32 MiB."""
-
-
-# -- sums over rows --------------------------------------------------------------------------
-
-
-class GroupSums(NamedTuple):
-    """Sums over the rows; g samples that identify groups only together, k groups, centred values.
-
-    rows : (g,) the number of rows.
-    first : (2, g, k) sums of w s and of w s y.
-    linear : (3, k) sums of w^2 s, w^2 s y and w^2 s y^2.
-    second : (3, k) the same of w^2 s^2.  fourth : (k,) sum of w^4 s^4.
-    pairs : (3, k, k) the same as ``second`` for pairs of groups; None if there are too many.
-    """
-
-    rows: Floats
-    first: Floats
-    linear: Floats
-    second: Floats
-    fourth: Floats
-    pairs: Floats | None
-
-    def plus(self, other: GroupSums) -> GroupSums:
-        """Sums over the rows of both."""
-        pairs = None
-        if self.pairs is not None and other.pairs is not None:
-            pairs = self.pairs + other.pairs
-        return GroupSums(
-            rows=self.rows + other.rows,
-            first=self.first + other.first,
-            linear=self.linear + other.linear,
-            second=self.second + other.second,
-            fourth=self.fourth + other.fourth,
-            pairs=pairs,
-        )
-
-
-class _ScoredTerms(NamedTuple):
-    """Terms and scores of c report cells or rows.
-
-    counts : (c,) rows.  terms : (6, c) sums of `_terms`.  scores : (c, k) of the groups.
-    member : (g, c) 1 where a cell or row belongs to a sample.
-    """
-
-    counts: Floats
-    terms: Floats
-    scores: Floats
-    member: Floats
-
-    def sums(self) -> GroupSums:
-        """Sums over these cells or rows."""
-        scores = self.scores
-        squares = scores**2
-        weighted = self.terms[:2]
-        squared_weights = self.terms[2:5]
-        pairs = None
-        if scores.shape[1] <= _MAX_PAIRED:
-            pairs = np.stack([(scores.T * term) @ scores for term in squared_weights])
-        return GroupSums(
-            rows=self.member @ self.counts,
-            first=np.stack([(self.member * term) @ scores for term in weighted]),
-            linear=squared_weights @ scores,
-            second=squared_weights @ squares,
-            fourth=self.terms[5] @ squares**2,
-            pairs=pairs,
-        )
-
-
-def sums_of(
-    grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans
-) -> tuple[GroupSums, Floats]:
-    """Sums over the rows that are not left out, and naive means."""
-    if grouped.has_cells:
-        cells, naive = _by_cell(grouped, y, w, out)
-        return cells.sums(), naive
-    if grouped.rates is not None:
-        grouped.rates.check_informative(np.flatnonzero(~(out | grouped.missing())), every=True)
-    sums = reduce(GroupSums.plus, (part.sums() for part in _by_row(grouped, y, w, out)))
-    return sums, np.full(grouped.k, np.nan)
-
-
-def _ratio(numerator: Floats | float, denominator: Array) -> Floats:
-    """A ratio, NaN or infinite over 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(numerator / denominator)
-
-
-def _terms(y: Floats, w: Floats) -> Floats:
-    """(6, n) each: w, w y, w^2, w^2 y, w^2 y^2 and w^4."""
-    square = w * w
-    return np.stack([w, w * y, square, square * y, square * y * y, square * square])
-
-
-def _by_cell(
-    grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans
-) -> tuple[_ScoredTerms, Floats]:
-    """Counts, terms and scores by report cell; and naive means."""
-    m = grouped.m
-    counts = np.zeros(m)
-    terms = np.zeros((6, m))
-    for part in blocks(grouped.rows):
-        codes = np.where(out[part], m, grouped.codes(part))
-        counts += np.bincount(codes, minlength=m + 1)[:m]
-        values = y[part]
-        if w is None:  # the other terms are counts, or the same as these
-            terms_of_rows = {1: values, 4: values**2}
-        else:
-            terms_of_rows = dict(enumerate(_terms(values, w[part])))
-        for place, term in terms_of_rows.items():
-            terms[place] += np.bincount(codes, term, minlength=m + 1)[:m]
-    if w is None:
-        terms[[0, 2, 5]] = counts
-        terms[3] = terms[1]
-    scores, samples = _scores(grouped, counts, terms[0])
-    member = np.eye(int(samples.max()) + 1)[samples].T
-    weights, totals = terms[:2]
-    channel = grouped.channel
-    if channel is not None:
-        weights = channel.support_counts(weights)
-        totals = channel.support_counts(totals)
-    return _ScoredTerms(counts, terms, scores, member), _ratio(totals, weights)
+# -- the design of a survey -----------------------------------------------------------------
 
 
 class DesignErrors(NamedTuple):
@@ -194,7 +75,7 @@ class DesignErrors(NamedTuple):
 
 
 def _design_errors(
-    grouped: ReportColumn, y: Floats, sampled: SampledRows, sums: GroupSums
+    grouped: ReportColumn, y: Floats, sampled: SampledRows, sums: ScoreSums
 ) -> DesignErrors:
     """The errors of the means of rows with strata, clusters or replicate weights.
 
@@ -205,15 +86,15 @@ def _design_errors(
         raise ArgumentValueError(
             "design must have weights alone for groups that only several samples identify together"
         )
-    if k > _MAX_PAIRED:
+    if k > MAX_PAIRED:
         raise ArgumentValueError(
-            f"design must have weights alone for more than {_MAX_PAIRED} groups, found {k}"
+            f"design must have weights alone for more than {MAX_PAIRED} groups, found {k}"
         )
     places = sampled.places
     codes = grouped.codes() if grouped.has_cells else None
 
     def terms() -> Iterator[tuple[slice, Floats]]:
-        for part in blocks(len(places), max(min(BLOCK_ROWS, _MAX_SCORES // (2 * k)), 1)):
+        for part in blocks(len(places), max(min(BLOCK_ROWS, MAX_SCORES // (2 * k)), 1)):
             rows = places[part]
             if codes is not None:
                 scores = grouped.score_table[codes[rows]]
@@ -230,36 +111,6 @@ def _design_errors(
         replicates=0 if sampled.replicates is None else len(by_unit),
         without=(by_unit[:, k:] == 0).sum(axis=0),
     )
-
-
-def _by_row(
-    grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans
-) -> Iterator[_ScoredTerms]:
-    """Terms and scores by row, in blocks, for reports without common cells."""
-    rows = max(min(BLOCK_ROWS, _MAX_SCORES // grouped.k), 1)
-    for part in blocks(max(grouped.rows, 1), rows):
-        scores = grouped.scores(part)
-        kept = ~(out[part] | np.isnan(scores[:, 0]))
-        ones = np.ones(int(kept.sum()))
-        weights = ones if w is None else w[part][kept]
-        yield _ScoredTerms(ones, _terms(y[part][kept], weights), scores[kept], ones[None])
-
-
-def _scores(grouped: ReportColumn, counts: Floats, weight: Floats) -> tuple[Floats, Indices]:
-    """(m, k) scores of cells, and (m,) their samples if these identify groups only together."""
-    everyone = np.zeros(grouped.m, dtype=np.intp)
-    channel = grouped.channel
-    if channel is None:
-        return grouped.score_table, everyone
-    n = round(float(counts.sum()))
-    proportions = arrays.debias(channel, counts, n)  # raises for impossible reports
-    if arrays.has_scores(channel):
-        return grouped.score_table, everyone
-    if n and np.isnan(proportions).any():
-        raise NotIdentifiableError(
-            "the groups are not identifiable: a sample that they need has no reports"
-        )
-    return arrays.expanded_scores(channel, counts, weight), channel.samples
 
 
 # -- the result ------------------------------------------------------------------------------
@@ -292,7 +143,7 @@ class Means(GroupResult):
     _what = "means"
 
     _centre: float = field(repr=False)
-    _sums: GroupSums = field(repr=False)
+    _sums: ScoreSums = field(repr=False)
     _design: DesignErrors | None = field(repr=False)
 
     @cached_property
@@ -303,7 +154,7 @@ class Means(GroupResult):
     @cached_property
     def _centred(self) -> Floats:
         """(k,) means of the centred values."""
-        return fixed(_ratio(self._sums.first[1].sum(axis=0), self._sizes))
+        return fixed(ratio(self._sums.first[1].sum(axis=0), self._sizes))
 
     @property
     def means(self) -> Floats:
@@ -323,7 +174,7 @@ class Means(GroupResult):
         It is (sum w s)^2 / sum (w s)^2, for equal variances in all groups; 0 where the estimated
         size is not positive.
         """
-        return fixed(np.where(self._sizes > 0, _ratio(self._sizes**2, self._sums.second[0]), 0.0))
+        return fixed(np.where(self._sizes > 0, ratio(self._sizes**2, self._sums.second[0]), 0.0))
 
     @cached_property
     def std_error(self) -> Floats:
@@ -335,7 +186,7 @@ class Means(GroupResult):
         if self._design is not None:
             return fixed(np.sqrt(np.diagonal(self._design.means)))
         variance = np.maximum(ratio_variance(self._centred, self._moments), 0.0)
-        return fixed(_ratio(np.sqrt(variance), np.abs(self._sizes)))
+        return fixed(ratio(np.sqrt(variance), np.abs(self._sizes)))
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
@@ -393,9 +244,9 @@ class Means(GroupResult):
         """
         if self._design is not None:
             return self._design.means
-        if self._sums.pairs is None:
+        if self.k > MAX_PAIRED:
             raise ArgumentValueError(
-                f"the covariance of means is for at most {_MAX_PAIRED} groups, found {self.k}"
+                f"the covariance of means is for at most {MAX_PAIRED} groups, found {self.k}"
             )
         m = self._centred
         # Sums of products of the linearized values s (y - m) of pairs of groups.
@@ -407,7 +258,7 @@ class Means(GroupResult):
             residuals = self._sums.first[1] - m * self._sums.first[0]
             within = (residuals * self._per_row).T @ residuals
             products = (products - within) * self._widening
-        return _ratio(products, np.outer(self._sizes, self._sizes))
+        return ratio(products, np.outer(self._sizes, self._sizes))
 
     def interval(self, level: float = 0.95) -> Interval[Floats]:
         """Fieller's intervals; unbounded where a group's size may be 0.
@@ -439,7 +290,7 @@ class Means(GroupResult):
         [[12.3, 96.9], [24.9, 138.5]]
         """
         level = check_level(level)
-        df = _ratio(self._sums.second[0] ** 2, self._sums.fourth)
+        df = ratio(self._sums.second[0] ** 2, self._sums.fourth)
         if self._design is not None:
             df = np.minimum(df, self._design.df)
         limit = scipy.special.stdtrit(np.maximum(df, 1.0), (1 + level) / 2) ** 2

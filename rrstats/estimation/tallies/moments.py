@@ -27,7 +27,8 @@ from rrstats._typing import Array, Booleans, Floats, Indices, NumbersByCategory
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.arrays import MeanRates
-from rrstats.estimation.tallies.tally import RowSums, Tally
+from rrstats.estimation.tallies.score_sums import RowSums
+from rrstats.estimation.tallies.tally import Tally
 from rrstats.inference import binomial, contrasts, multinomial
 from rrstats.inference.binomial import DEFAULT_METHOD, METHOD_OF_ROWS, METHODS
 from rrstats.inference.contrasts import (
@@ -760,12 +761,11 @@ class RowMoments(MixedMoments):
     @cached_property
     def _sums(self) -> tuple[float, Floats, Floats, Floats]:
         """Sums of w^2, w s, w^2 s and w^2 s s' for scores s and weights w that sum to 1."""
-        _, w, ww, s, sq, ss, ssq, ssqq, ws, wsq = self.row_sums.sums
-        weight = w.sum() or np.nan
-        squares = np.diag(ss) - ssq[:, None] - ssq + ssqq.sum()
-        first = (s - sq.sum()) / weight
-        second = (ws - wsq.sum()) / weight**2
-        return ww.sum() / weight**2, fixed(first), second, squares / weight**2
+        sums = self.row_sums
+        _, w, ww = sums.by_report.sum(axis=1)
+        weight = w or np.nan
+        linear, pairs = (of_ones[0] / weight**2 for of_ones in (sums.linear, sums.pairs))
+        return ww / weight**2, fixed(sums.first[0, 0] / weight), linear, pairs
 
     @property
     def squared_weights(self) -> float:
@@ -805,9 +805,8 @@ class RowMoments(MixedMoments):
     @cached_property
     def mean_rates(self) -> MeanRates:
         """The binomial channel with the mean variance of the rows."""
-        _, _, ww, _, _, _, ssq, ssqq, ws, wsq = self.row_sums.sums.sum(axis=1)
-        total = ww or np.nan
-        return MeanRates.of((ssq - ssqq) / total, (ws - 2 * wsq) / total)
+        sums = self.row_sums
+        return MeanRates.of(*(sums.noise / (sums.by_report[2].sum() or np.nan)))
 
     @cached_property
     def support(self) -> tuple[Floats, Floats]:
@@ -845,12 +844,12 @@ class WeightedRowMoments(RowMoments):
     @property
     def drawn(self) -> int:
         """The number of rows of the sample."""
-        return len(self.row_sums.rates.probs)
+        return self.row_sums.drawn
 
     @property
     def weight(self) -> float:
         """The sum of the weights: an estimate of the population's size."""
-        return float(self.row_sums.sums[1].sum())
+        return float(self.row_sums.by_report[1].sum())
 
     @property
     def totals(self) -> Floats:
@@ -878,7 +877,7 @@ class WeightedRowMoments(RowMoments):
     def support(self) -> tuple[Floats, Floats]:
         """(k,) counts, and weighted proportions of the reports."""
         counts = self.reported.astype(np.float64)
-        return counts, self.row_sums.sums[1] / (self.weight or np.nan)
+        return counts, self.row_sums.by_report[1] / (self.weight or np.nan)
 
     @property
     def naive(self) -> Floats:

@@ -50,7 +50,8 @@ from rrstats.estimation.tallies.moments import (
     contrast_errors,
     root,
 )
-from rrstats.estimation.tallies.tally import RowSums, Tally, no_design_by_row
+from rrstats.estimation.tallies.score_sums import RowSums
+from rrstats.estimation.tallies.tally import Tally, no_design_by_row
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import (
     Channel,

@@ -37,7 +37,6 @@ from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     MetadataError,
-    NotIdentifiableError,
 )
 from rrstats.estimation.report_columns.replicates import ReplicateSums, Replication
 from rrstats.estimation.report_columns.report_columns import ReportColumn, report_column
@@ -62,11 +61,12 @@ from rrstats.estimation.report_columns.sample_design import (
     public_column,
     rows_of,
 )
+from rrstats.estimation.tallies.score_sums import row_sums
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
 from rrstats.mechanisms.documents import check_depth
 from rrstats.mechanisms.frame_plans import FramePlan, MechanismOrPlan
-from rrstats.mechanisms.krr import NO_INFORMATION, RowRates, as_mechanism
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.serialization import from_dict
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -787,66 +787,21 @@ def check_blocks(counted: CountedReports, blocks: Any) -> None:
 def _counted_rows(column: ReportColumn, rows: Rows, rates: bool) -> Any:
     """A Tally, or the GroupTallies of groups; where prob differs by row RowSums, or a dict."""
     if column.rates is not None and rates:
-        return _row_sums(column, column.rates, rows)
+        return _row_sums(column, rows)
     return count_units(column, rows) if rows.groups is None else count_groups(column, rows)
 
 
-@dataclass(frozen=True, eq=False)
-class RowSums:
-    """Sums over reports whose prob p differs by row: all data that an estimate needs of them.
-
-    With q = (1 - p) / (k - 1) a row's scores are (1[report] - q) / (p - q); its weight w is 1 or
-    its sampling weight.
-
-    rates : the prob of each row.  n_missing : missing reports.
-    sums : (10, k) by reported category, with s = w / (p - q): of 1, w, w^2, s, s q, s^2, s^2 q,
-        s^2 q^2, w s and w s q.
-    sampled : whether rows have sampling weights.  heaviest : the largest of these, or 1.
-    """
-
-    rates: RowRates
-    n_missing: int
-    sums: Floats
-    sampled: bool = False
-    heaviest: float = 1.0
-    plan = None
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The k-RR of the largest epsilon, which has the categories; not for estimates."""
-        return self.rates.base
-
-    @property
-    def reported(self) -> Counts:
-        """(k,) the count of each category."""
-        return np.asarray(self.sums[0], dtype=np.int64)
-
-    @property
-    def n(self) -> int:
-        """The number of reports that are not missing."""
-        return int(self.reported.sum())
-
-    @property
-    def most(self) -> float:
-        """A bound of the weighted scores of a row, over the sum of weights."""
-        gaps = self.rates.gaps()
-        least = gaps[gaps > 0].min(initial=1.0)  # no report is of a row without information
-        return float(self.heaviest / least / (self.sums[1].sum() or np.nan))
-
-
-def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows) -> Any:
+def _row_sums(column: ReportColumn, rows: Rows) -> Any:
     """The sums of all rows, or a dict of those of groups."""
     has_units = rows.unit_codes is not None or rows.replicates is not None
     if rows.sampled and (rows.weights is None or has_units):
         raise no_design_by_row()
-    labels = [None] if rows.groups is None else rows.groups.labels
-    sums, missing = _weighted_sums(column, rates, rows)
-    heaviest = 1.0 if rows.weights is None else float(rows.weights.max(initial=0.0))
-    by_label = {
-        label: RowSums(rates, int(missing[place]), sums[:, place], rows.sampled, heaviest)
-        for place, label in enumerate(labels, 1)
-    }
-    return by_label[None] if rows.groups is None else by_label
+    if rows.groups is None:
+        return row_sums(column, rows.weights, sampled=rows.sampled)[0]
+    labels = rows.groups.labels
+    codes = rows.groups.codes
+    sums = row_sums(column, rows.weights, groups=codes, size=len(labels), sampled=rows.sampled)
+    return dict(zip(labels, sums, strict=True))
 
 
 def no_design_by_row() -> ArgumentValueError:
@@ -856,44 +811,6 @@ def no_design_by_row() -> ArgumentValueError:
         "whose sums are over all rows; give weights alone, or give a survey package the scores of "
         "rr.estimators.debias_reports"
     )
-
-
-def _weighted_sums(column: ReportColumn, rates: RowRates, rows: Rows) -> tuple[Floats, Counts]:
-    """(10, 1 + groups, k) sums as in `RowSums`, and (1 + groups,) missing reports."""
-    k = rates.base.k
-    groups = rows.groups
-    size = 1 + (1 if groups is None else len(groups.labels))
-    # Place 0 is for rows in no group.
-    sums = np.zeros((10, size, k))
-    missing = np.zeros(size, dtype=np.int64)
-    unknown = 0
-    uninformative = 0
-    for part in blocks(column.rows):
-        encoded = column.read(part)
-        unknown += encoded.unknown
-        group = 0 if groups is None else groups.codes[part]
-        probs = rates.probs[part]
-        places = np.ones(len(probs), dtype=np.intp) + group
-        _add(missing, places[encoded.absent], None)
-        present = encoded.codes < k
-        p = probs[present]
-        flat = places[present] * k + encoded.codes[present]
-        q = (1 - p) / (k - 1)
-        gap = p - q
-        uninformative += int((gap <= NO_INFORMATION).sum())
-        with np.errstate(divide="ignore", invalid="ignore"):  # at a gap of 0 raises below
-            w = np.ones(len(gap)) if rows.weights is None else rows.weights[part][present]
-            s = w / gap
-        values = (None, w, w**2, s, s * q, s**2, s**2 * q, (s * q) ** 2, w * s, w * s * q)
-        for total, value in zip(sums, values, strict=True):
-            _add(total, flat, value)
-    column.refuse(unknown)
-    if uninformative:
-        raise NotIdentifiableError(
-            f"{uninformative} of {column.rows} reports carry no information, because their prob is "
-            f"1/{k}: leave these rows out"
-        )
-    return sums, missing
 
 
 @dataclass(frozen=True, eq=False)

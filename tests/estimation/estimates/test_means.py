@@ -18,8 +18,9 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation.estimates.means import means, sums_of
+from rrstats.estimation.estimates.means import means
 from rrstats.estimation.report_columns.report_columns import ordinary, report_column
+from rrstats.estimation.tallies.score_sums import sums_of
 from rrstats.mechanisms import MatrixDesign, Samples, surveys
 
 COIN = rr.KRR(["no", "yes"], 0.75)
