@@ -117,24 +117,28 @@ def _check_kind(categories: Categories, dtype: Any) -> None:
         return
     are_tuples = all(isinstance(c, tuple) for c in categories.categories if c is not None)
     if are_tuples or (kind != "other" and {answer_kind, kind} != {"int", "float"}):
+        other = "declare the categories in the answers' type, or convert the answers"
         raise ArgumentTypeError(
             f"categories {categories.describe()} are "
             f"{'tuples' if are_tuples else f'of kind {kind}'}, but the answers are of kind "
-            f"{answer_kind}; {_other_kind(categories, answer_kind)}"
+            f"{answer_kind}; {meant_as(categories, answer_kind) or other}"
         )
 
 
-def _other_kind(categories: Categories, answer_kind: str) -> str:
-    """The next step where answers are of another kind: codes and labels may be swapped."""
+def meant_as(categories: Categories, answer_kind: str = "any") -> str:
+    """The next step where codes and labels may be swapped; empty where they cannot be.
+
+    answer_kind : of the answers' type, "any" of objects.
+    """
     is_codebook = categories.labels is not categories.categories
-    if is_codebook and answer_kind == "str":
+    if is_codebook and answer_kind in ("str", "any"):
         return "if they are the labels of this codebook, declare list(codebook.values())"
-    if categories.kind == "str" and answer_kind in ("int", "float"):
+    if categories.kind == "str" and answer_kind in ("int", "float", "any"):
         return (
             "if they are codes, map each code, in the answers' type, to its label, as in "
             "{1: 'never', 2: 'once'}"
         )
-    return "declare the categories in the answers' type, or convert the answers"
+    return ""
 
 
 def _of_type(categories: Categories, dtype: Any) -> Encoder:

@@ -223,6 +223,11 @@ class ColumnAnswers(Unpicklable):
         refuses_missing = missing_policy(policy, self.facts["missing"]) == "raise"
         return unknown, self.missing if refuses_missing else 0
 
+    @property
+    def may_be_swapped(self) -> bool:
+        """True if no answer fits, and their type does not say whether they are codes or labels."""
+        return self.unknown + self.missing == self.rows and kind_of_type(self._answer_type) == "any"
+
     def refusal(self, name: Hashable = None) -> str:
         """The counts of the answers that the policies refuse, in words that quote none.
 

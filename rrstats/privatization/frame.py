@@ -46,7 +46,7 @@ from rrstats.data.columns import (
     open_column,
     place_of,
 )
-from rrstats.data.encoders import reader
+from rrstats.data.encoders import meant_as, reader
 from rrstats.data.number_readers import number_reader
 from rrstats.data.number_spaces import NumberGrid
 from rrstats.data.rebuilt import rebuilt_column, rebuilt_index, rebuilt_polars, rebuilt_series
@@ -131,6 +131,9 @@ def refuse(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
     if unknown:
         name = next(name for name, release in refused.items() if release.refused[0])
         domain = refused[name].mechanism.domain
+        swapped = meant_as(domain) if refused[name].may_be_swapped else ""
+        if swapped:
+            hints.append(swapped)
         call = check_call.format(name=quote(name), categories=domain.in_call)
         hints.append(f"{call} lists them for the data curator")
         bounds = _meant_as_bounds(domain)

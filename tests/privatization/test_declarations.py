@@ -5,7 +5,7 @@ import pytest
 from refusals import refused
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
 
 HEALTH = rr.datasets.CATEGORIES["health"]
 CODES = {1: "never", 2: "once", 3: "often"}
@@ -166,3 +166,28 @@ def test_several_estimates_print_the_mean_of_a_number_and_not_its_grid():
     assert not any(row.startswith("  age") for row in rows)
     assert 2 + 21 == len(estimates.to_frame())
     assert "  age     18.0" in repr(released.rr.estimate(["age"]))
+
+
+@pytest.mark.parametrize(
+    ("answers", "categories", "words"),
+    [
+        (["never", "once", None], {1: "never", 2: "once"}, r"declare list\(codebook.values\(\)\)"),
+        ([1, 2, None], ["never", "once"], "map each code, in the answers' type, to its label"),
+    ],
+)
+def test_swapped_codes_and_labels_of_objects(answers, categories, words):
+    """Where no object fits, codes and labels may be swapped; where one fits, they are not."""
+    frame = pd.DataFrame({"visits": pd.Series(answers, dtype=object)})
+    refused(
+        UnknownAnswersError,
+        f"2 of 3 .*{words}",
+        frame.rr.privatize,
+        {"visits": categories},
+        epsilon=1,
+    )
+    frame.loc[0, "visits"] = next(iter(categories))
+    message = refused(
+        UnknownAnswersError, "1 of 3 ", frame.rr.privatize, {"visits": categories}, epsilon=1
+    )
+    assert "codebook" not in message
+    assert "map each" not in message
