@@ -560,7 +560,7 @@ def _open_design(values: Any, design: _DesignRequest) -> _DesignRequest:
             labels[argument] = rate
             arguments[argument] = rate_column(values, rate, argument)
         elif not is_frame and is_by_row(rate):
-            labels[argument] = name_of(values)
+            labels[argument] = name_of(rate)
             aligned(values, [(argument, rate)])
     if not labels:
         return design
