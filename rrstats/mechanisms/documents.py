@@ -7,8 +7,8 @@ such documents are refused.  No document can cause unbounded recursion.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from rrstats._checks import cut, type_name
 from rrstats._typing import ArrowMetadata, JsonObject
@@ -17,6 +17,8 @@ from rrstats.errors import ArgumentTypeError, MetadataError
 
 MAX_LEVELS = 100
 """The largest depth of nested lists and objects in a document."""
+
+Contents = TypeVar("Contents")
 
 _NESTED = (Mapping, list, tuple)
 """The types of a document's parts that can be nested."""
@@ -176,9 +178,19 @@ def _refuse(*_args: Any, **_keywords: Any) -> NoReturn:
 
 
 class FrozenDict(dict[Any, Any]):
-    """A dictionary that cannot be changed."""
+    """A dictionary that cannot be changed, so that it is read once."""
 
-    __slots__ = ()
+    __slots__ = ("_contents",)
+
+    _contents: Any
+
+    def contents(self, read: Callable[[Any], Contents]) -> Contents:
+        """What a function reads in it; the same function at each call."""
+        try:
+            contents: Contents = self._contents
+        except AttributeError:
+            contents = self._contents = read(self)
+        return contents
 
     def __deepcopy__(self, memo: Any) -> FrozenDict:
         return self

@@ -40,6 +40,7 @@ from rrstats.mechanisms.documents import (
     OLD_POLICY,
     POLICIES,
     ColumnDocument,
+    FrozenDict,
     check_depth,
     frozen,
     parse_json,
@@ -215,7 +216,7 @@ class ColumnRecord:
         """True if the reports are those of a number, whose plain mean is unbiased."""
         return self.mechanism.get("type") == NumberDesign.__name__
 
-    @property
+    @cached_property
     def is_shortened(self) -> bool:
         """True if the document holds only a fingerprint of the categories."""
         return any("categories_digest" in part for part in walk(self.mechanism))
@@ -293,7 +294,10 @@ def _read_by_row(document: Any) -> JsonObject | None:
         return None
     if not isinstance(document, dict) or {*document} not in ({"prob"}, {"epsilon"}):
         raise MetadataError("by_row of a column must be {'prob': column} or {'epsilon': column}")
-    return {key: categories_from_json([name])[0] for key, name in document.items()}
+    by_row: JsonObject = frozen(
+        {key: categories_from_json([name])[0] for key, name in document.items()}
+    )
+    return by_row
 
 
 def _lowest_ratio(mechanism: Mechanism, label: str, sizes: Sequence[int]) -> Fraction:
@@ -401,6 +405,13 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
             raise MetadataError(f"the rrstats document cannot be used: {error}") from None
         except (ValueError, RecursionError):
             raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
+    if isinstance(document, FrozenDict):
+        return list(document.contents(_records_in))
+    return _records_in(document)
+
+
+def _records_in(document: Any) -> list[ColumnRecord]:
+    """The records in a document; raises MetadataError where they cannot be read."""
     plans: list[tuple[JsonObject, FramePlan]] = []
     records = [ColumnRecord._of_document(column, plans) for column in read_release(document)]
     check_plan_epsilon(records)

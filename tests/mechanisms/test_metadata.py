@@ -19,7 +19,7 @@ from rrstats.data.category_json import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.attrs import Mechanisms
-from rrstats.mechanisms.documents import MAX_LEVELS
+from rrstats.mechanisms.documents import MAX_LEVELS, frozen
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.records import ColumnRecord, check_rates
@@ -332,6 +332,28 @@ def test_documents_cannot_be_changed(frame, change):
     with pytest.raises(ArgumentTypeError, match=r"cannot be changed.*df.attrs.pop\('rrstats'\)"):
         change(frame.attrs["rrstats"])
     assert text == json.dumps(frame.attrs["rrstats"])
+
+
+def test_a_document_is_read_once(frame, monkeypatch):
+    """One that cannot be changed, for all copies of the frame; a plain one at every use."""
+    reads = []
+    read_one = column_records.read_release
+    monkeypatch.setattr(
+        column_records,
+        "read_release",
+        lambda document: reads.append(document) or read_one(document),
+    )
+    plain = json.loads(json.dumps(frame.attrs["rrstats"]))
+    frame.attrs["rrstats"] = frozen(plain)
+    for data in (frame, frame.copy(), frame[["answer"]]):
+        data.rr.estimate("answer")
+        column_records.read(data.attrs).clear()
+    assert [plain] == reads
+    assert frame.copy().rr.mechanisms["answer"] is frame.rr.mechanisms["answer"]
+    frame.attrs["rrstats"] = plain
+    for prob in (0.9, 0.8):
+        plain["columns"][0]["mechanism"]["prob"] = prob
+        assert prob == frame.rr.mechanisms["answer"].prob
 
 
 def test_documents_look_and_pickle_as_plain_ones(frame):

@@ -47,7 +47,6 @@ from rrstats._typing import (
     RateLike,
 )
 from rrstats.data.categories import Categories, category_numbers
-from rrstats.data.category_json import categories_from_json
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -106,7 +105,7 @@ from rrstats.mechanisms.channel import (
 from rrstats.mechanisms.frame_plans import FramePlan, MechanismOrPlan
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
-from rrstats.mechanisms.records import KEY, find
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
@@ -1411,7 +1410,7 @@ def estimate(
             else:
                 estimates[name] = _checked_groups(counted, tally, settings)
         if isinstance(reports, pd.DataFrame):
-            _warn_of_selection(reports, estimates)
+            _warn_of_selection(reports, counted.records, estimates)
     return Estimates(estimates) if counted.several else next(iter(estimates.values()))
 
 
@@ -1419,23 +1418,21 @@ _FIRST_ROWS = 40
 """Rows whose reports are hardly ever all equal, unless rows were selected or sorted by them."""
 
 
-def _warn_of_selection(frame: pd.DataFrame, estimated: Collection[Any]) -> None:
+def _warn_of_selection(
+    frame: pd.DataFrame, records: Mapping[Hashable, ColumnRecord], estimated: Collection[Any]
+) -> None:
     """Warn if another private column of the frame shows that rows were selected by its report.
 
     A column is counted only if its first reports are all equal.
     """
-    document = frame.attrs.get(KEY)
-    columns = document.get("columns", ()) if isinstance(document, dict) else ()
-    for column in columns:
+    for name, record in records.items():
+        if name in estimated or record.plan is not None:
+            continue
         with suppress(RRStatsError, KeyError, TypeError):  # no reports of the recorded mechanism
-            (name,) = categories_from_json([column["name"]])
-            if name in estimated or "plan" in column:
-                continue
             reports = frame[name]
             if len(set(reports.iloc[:_FIRST_ROWS])) > 1:
                 continue
-            record = find(frame.attrs, name)
-            if record and Estimate(tally_of(reports, record.resolve())).moments.implausible.any():
+            if Estimate(tally_of(reports, record.resolve())).moments.implausible.any():
                 warn(
                     f"the rows seem to be selected by the reports of column {quote(name)}, which "
                     "no true proportions explain: noise decided who is left, so they are no "

@@ -67,6 +67,7 @@ from rrstats.mechanisms.channel import SupportChannel
 from rrstats.mechanisms.documents import check_depth
 from rrstats.mechanisms.frame_plans import FramePlan, MechanismOrPlan
 from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.mechanisms.serialization import from_dict
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -722,12 +723,14 @@ class CountedReports(NamedTuple):
         RowSums or, with groups, a dict of them.
     groups : the names of the columns of groups, or None.
     several : whether a list of columns was asked for.  rows : the number of rows of the data.
+    records : of the columns of a frame, by name.
     """
 
     tallies: dict[Any, Any]
     groups: Labels | None
     several: bool
     rows: int
+    records: Mapping[Hashable, ColumnRecord] = {}
 
 
 def count_reports(
@@ -767,7 +770,7 @@ def count_reports(
     several = request.several
     if several and len(tallies) == 1:
         several = len(listed(request.columns)) < 2  # else the columns hold parts of each report
-    return CountedReports(tallies, tuple(listed(by)) or None, several, size)
+    return CountedReports(tallies, tuple(listed(by)) or None, several, size, frame.records)
 
 
 def check_blocks(counted: CountedReports, blocks: Any) -> None:
