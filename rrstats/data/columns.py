@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 from collections.abc import Callable, Collection, Hashable, Iterable
+from decimal import Decimal
 from functools import partial
 from numbers import Number
 from operator import itemgetter
@@ -306,6 +307,32 @@ def column_of(data: Any, name: Hashable) -> pd.Series[Any]:
         return data.iloc[:, place]
     of_table: pd.Series[Any] = data[name]
     return of_table
+
+
+def is_by_row(value: Any) -> bool:
+    """True for a prob or epsilon that is a column of numbers, one for each row."""
+    if hasattr(value, "ndim"):
+        return bool(value.ndim == 1)
+    return isinstance(value, list) or hasattr(value, "to_pandas")
+
+
+def names_column(value: Any) -> bool:
+    """True for a prob or epsilon of a frame that is the name of a column: it is no number."""
+    if isinstance(value, str):
+        return True
+    is_number = isinstance(value, Number | Decimal) or hasattr(value, "__array__")
+    return isinstance(value, Hashable) and value is not None and not is_number
+
+
+def rate_column(data: Any, name: Hashable, argument: str) -> Any:
+    """The column of a frame that prob or epsilon names; raises for a number written as text."""
+    is_number = isinstance(name, str) and name.replace(".", "", 1).isdigit()
+    if is_number and name not in column_labels(data):
+        raise ArgumentTypeError(
+            f"{argument} must be a number, or the name of a column, found the text {name!r}; "
+            f"write {argument}={name}"
+        )
+    return column_of(data, name)
 
 
 def numbers(values: Any, name: str, rows: int, *, finite: bool = True) -> Floats:

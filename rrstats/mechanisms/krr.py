@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Number
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +23,7 @@ from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, ch
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, CategoriesLike, Floats, Indices
 from rrstats.data.categories import Categories
-from rrstats.data.columns import column_labels, column_of, numbers
+from rrstats.data.columns import numbers
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -222,32 +220,6 @@ def answers_of(categories: Any) -> Categories:
     if isinstance(categories, Mechanism):
         return categories.domain
     return categories.grid if isinstance(categories, NumberRange) else Categories(categories)
-
-
-def is_by_row(value: Any) -> bool:
-    """True for a prob or epsilon that is a column of numbers, one for each row."""
-    if hasattr(value, "ndim"):
-        return bool(value.ndim == 1)
-    return isinstance(value, list) or hasattr(value, "to_pandas")
-
-
-def names_column(value: Any) -> bool:
-    """True for a prob or epsilon of a frame that is the name of a column: it is no number."""
-    if isinstance(value, str):
-        return True
-    is_number = isinstance(value, Number | Decimal) or hasattr(value, "__array__")
-    return isinstance(value, Hashable) and value is not None and not is_number
-
-
-def rate_column(data: Any, name: Hashable, argument: str) -> Any:
-    """The column of a frame that prob or epsilon names; raises for a number written as text."""
-    is_number = isinstance(name, str) and name.replace(".", "", 1).isdigit()
-    if is_number and name not in column_labels(data):
-        raise ArgumentTypeError(
-            f"{argument} must be a number, or the name of a column, found the text {name!r}; "
-            f"write {argument}={name}"
-        )
-    return column_of(data, name)
 
 
 @dataclass(frozen=True, eq=False)

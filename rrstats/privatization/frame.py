@@ -41,10 +41,13 @@ from rrstats.data.columns import (
     column_labels,
     column_of,
     engine_hint,
+    is_by_row,
     is_table,
     name_of,
+    names_column,
     open_column,
     place_of,
+    rate_column,
 )
 from rrstats.data.encoders import meant_as, reader
 from rrstats.data.number_readers import number_reader
@@ -67,9 +70,6 @@ from rrstats.mechanisms.krr import (
     answers_of,
     as_mechanism,
     has_mechanism,
-    is_by_row,
-    names_column,
-    rate_column,
 )
 from rrstats.mechanisms.records import KEY, ColumnRecord, find, read
 from rrstats.privatization.column import Answers, ColumnAnswers, ColumnRelease

@@ -25,7 +25,7 @@ from rrstats._checks import check_rows
 from rrstats._typing import Array, Booleans, Counts, Floats, Indices, Labels, RateLike
 from rrstats.data.categories import PublicCategories
 from rrstats.data.codecs import codec_of, open_reports
-from rrstats.data.columns import aligned, open_column
+from rrstats.data.columns import aligned, is_by_row, open_column
 from rrstats.data.encoders import Encoded, Reader, reader
 from rrstats.errors import (
     ArgumentTypeError,
@@ -41,7 +41,6 @@ from rrstats.mechanisms.krr import (
     MechanismLike,
     RowRates,
     as_mechanism,
-    is_by_row,
     no_common_channel,
 )
 from rrstats.mechanisms.records import (

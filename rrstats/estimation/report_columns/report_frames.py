@@ -19,7 +19,13 @@ import pandas as pd
 from rrstats._checks import check_distinct, quote_list, refuse_path
 from rrstats._typing import Booleans, Counts, Labels
 from rrstats.data.codecs import codec_of
-from rrstats.data.columns import check_any_column, column_of, place_of
+from rrstats.data.columns import (
+    check_any_column,
+    column_of,
+    names_column,
+    place_of,
+    rate_column,
+)
 from rrstats.data.encoders import Encoded
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimation.report_columns.engine_frames import (
@@ -39,7 +45,7 @@ from rrstats.estimation.report_columns.report_columns import (
 )
 from rrstats.mechanisms.base import is_mechanism
 from rrstats.mechanisms.frame_plans import FramePlan
-from rrstats.mechanisms.krr import as_mechanism, names_column, rate_column
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.plans import ASKED, marginal_mechanism, part_mechanism
 from rrstats.mechanisms.records import ColumnRecord, check_asked_column
 
