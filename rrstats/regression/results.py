@@ -21,7 +21,14 @@ import pandas as pd
 import scipy
 
 from rrstats._cached import cached_property
-from rrstats._checks import check_instance, check_level, check_one_of, quote, quote_list
+from rrstats._checks import (
+    check_instance,
+    check_left_out,
+    check_level,
+    check_one_of,
+    quote,
+    quote_list,
+)
 from rrstats._display import FrameTable, HeaderLines, SummaryTable, counted, label
 from rrstats._names import MissingMembers, checked_keywords, checked_options
 from rrstats._typing import Booleans, Floats, Indices, Labels
@@ -1014,6 +1021,7 @@ class LikelihoodResult(MaximumResult):
         """The profiles, their likelihood, and their classes if the data have them."""
         model = self.fit.model
         if data is None:
+            check_left_out("without data predictions are of the rows of the fit", offset=offset)
             return None, model, None
         private = self.private
         design = self.data.design

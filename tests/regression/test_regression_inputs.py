@@ -109,6 +109,8 @@ def test_the_offset_of_profiles_goes_with_them(people):
         fit.predict(few, offset=few.weight[::-1])
     expected = fit.predict(few, offset=few.weight).to_frame()["proportion"].tolist()
     assert fit.predict(few, offset="weight").to_frame()["proportion"].tolist() == expected
+    with pytest.raises(ArgumentTypeError, match="without data predictions are of the rows"):
+        fit.predict(offset=people.weight)
     array = few[["age"]].to_numpy()
     assert (
         fit.predict(array, offset=few.weight.to_numpy()).to_frame()["proportion"].tolist()
