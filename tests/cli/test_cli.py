@@ -234,7 +234,7 @@ def test_version_of_the_module():
 def test_an_output_that_cannot_be_written_is_code_1():
     """A full disk behind ``>`` gives one line and code 1."""
     with Path("/dev/full").open("w") as full:
-        done = run("-m", "rrstats", "demo", stdout=full)
+        done = run("-m", "rrstats", "studies", stdout=full)
     assert 1 == done.returncode
     assert done.stderr.startswith("rrstats: cannot write the output: ")
     assert 1 == done.stderr.count("\n")

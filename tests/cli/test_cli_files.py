@@ -756,7 +756,14 @@ sys.exit(cli.main(sys.argv[1:]))
 
 
 @POSIX
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("SIGINT", 130),
+        pytest.param("SIGTERM", 143, marks=pytest.mark.slow),
+        pytest.param("SIGHUP", 129, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_leaves_nothing_behind(folder, name, code):
     """Ctrl-C, SIGTERM and a closed terminal in the middle end quietly; nothing half remains."""
     before = sorted(folder.iterdir())

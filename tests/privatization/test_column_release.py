@@ -82,7 +82,7 @@ def test_text_of_arrow_takes_up_to_four_threads(monkeypatch, cores, threads, pa)
     assert column_release.threads_for(open_column(["never"]), None) == 1
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 3])
 def test_threads_count_and_keep_missing_answers_alike(threads):
     """Counts and places of missing answers do not depend on who works on which block."""
     truth = pd.Series(["never", None, "x"] * BLOCK_ROWS, dtype="category")
