@@ -50,7 +50,7 @@ from rrstats.estimation.estimates.result import (
     proportion_rows,
     titled,
 )
-from rrstats.estimation.tallies.moments import Moments, contrast_errors
+from rrstats.estimation.tallies.moments import Moments, contrast_errors, outer_interval
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.contrasts import normal_quantile, student_quantile
 from rrstats.plots import PlotOptions, plot_intervals
@@ -186,7 +186,7 @@ class KnownProportions(Control):
     def interval(self, level: float) -> tuple[float, float]:
         """Of two categories the interval of their proportions; of more by the standard error."""
         if len(self.known) == 2:
-            ends = self.moments.outer_interval(level)
+            ends = outer_interval(self.moments, level)
             random_parts = [(end[1] - self.known[1]) / self._slope[1] for end in ends]
             return float(min(random_parts)), float(max(random_parts))
         half = student_quantile(level, self.moments.df) * self.std_error
@@ -291,7 +291,7 @@ class Corrected(Result):
     def _uncut_interval(self, level: float) -> Limits:
         """(k,) ends of the intervals, which may leave [0, 1]."""
         estimate = self.moments.proportions
-        ends = self.moments.outer_interval(level)
+        ends = outer_interval(self.moments, level)
         random_parts = [min(max(end, 0.0), _MAX_RANDOM) for end in self.control.interval(level)]
         kept = 1 - self.noncompliance
         center = self.proportions

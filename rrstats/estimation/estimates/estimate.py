@@ -931,7 +931,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         low, high = self._interval(level, self.target, method, simultaneous)
         columns = {
             "n": self.n,
-            "reported": reported.astype(np.int64) if self.moments.has_support else reported,
+            "reported": arrays.whole_counts(reported),
             "naive": naive,
             "proportion": self.proportions,
             "std_error": self.std_error,
@@ -1119,7 +1119,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
         rates = self.moments.binomial_rates
         space = self.mechanism.report_space
         is_named = not isinstance(space, Categories) or space.categories == self.categories
-        if not self.moments.has_support or not is_named:
+        if np.isnan(self.moments.support[0]).any() or not is_named:
             return False
         if rates is None:
             return True

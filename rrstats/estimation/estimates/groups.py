@@ -32,7 +32,7 @@ from rrstats.estimation.estimates.result import (
     proportion_rows,
     titled,
 )
-from rrstats.estimation.tallies.arrays import implausible, level_of_each
+from rrstats.estimation.tallies.arrays import implausible, level_of_each, whole_counts
 from rrstats.estimation.tallies.moments import ChannelMoments
 from rrstats.inference.multiplicity import CORRECTIONS
 from rrstats.mechanisms.base import Mechanism
@@ -488,7 +488,7 @@ class GroupEstimates(_Several[Part]):
         reported, naive = moments.support
         numbers = {
             "n": self.sizes[:, None],
-            "reported": reported.astype(np.int64) if moments.has_support else reported,
+            "reported": whole_counts(reported),
             "naive": naive,
             "proportion": moments.proportions,
             "std_error": moments.std_error,

@@ -45,7 +45,7 @@ from rrstats.estimation.estimates.result import (
     titled,
 )
 from rrstats.estimation.tallies import arrays
-from rrstats.estimation.tallies.moments import Moments
+from rrstats.estimation.tallies.moments import Moments, outer_interval
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.optimize import ValuesAndSlopes, last_accepted
 from rrstats.mechanisms.channel import transition_matrix
@@ -328,7 +328,7 @@ class NoncomplianceBounds(Result):
         low, high = self._everybody if everybody else self._bounds
         scale = 1.0 if everybody else 1 / (1 - self.assumed.max(axis=1))[:, None]
         one_sided = max(2 * level - 1, level / 2)
-        narrow, wide = map(self.moments.outer_interval, (one_sided, level))
+        narrow, wide = (outer_interval(self.moments, each) for each in (one_sided, level))
         fewest, most = map(normal_quantile, (one_sided, level))
         errors = np.fmax(estimate - wide.low, wide.high - estimate) / most
         quantiles = _imbens_manski(level, (high - low) / (errors * scale))
@@ -660,7 +660,7 @@ def _tipping_interval(
     level: float, *, moments: Moments, code: int, claim: float, score: float
 ) -> Interval:
     """The proportions in [0, 1] that explain the ends of the interval of a category."""
-    ends = moments.outer_interval(level)
+    ends = outer_interval(moments, level)
     explained = (_explaining(float(end[code]), claim, score) for end in ends)
     low, high = sorted(min(max(limit, 0.0), 1.0) for limit in explained)
     return Interval(low, high)

@@ -296,6 +296,11 @@ class MeanRates:
         return np.asarray(rates * (1 - rates) / (self.high - self.low) ** 2)
 
 
+def whole_counts(counts: Floats) -> Array:
+    """Counts as integers, but as they are where reports support no category."""
+    return counts if np.isnan(counts).any() else counts.astype(np.int64)
+
+
 def mean_rates(parts: Sequence[KRRChannel], masses: Floats) -> MeanRates:
     """The binomial channel of the reports of several k-RR.
 

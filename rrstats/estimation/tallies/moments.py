@@ -266,11 +266,6 @@ class Moments(ABC):
         return arrays.default_general_method(self.channel)
 
     @property
-    def has_support(self) -> bool:
-        """True where reports support categories."""
-        return not np.isnan(self.support[0]).any()
-
-    @property
     def has_no_variance(self) -> bool:
         """True where too few clusters or reports leave no estimate of a variance."""
         return False
@@ -315,14 +310,6 @@ class Moments(ABC):
         df : degrees of freedom to use instead of `df`.
         method : of the rates of binomial counts, one of `METHODS`.
         """
-
-    def outer_interval(self, level: float) -> Interval:
-        """(k,) the default interval before it is cut to [0, 1], with what it adds at the edges.
-
-        For bounds and corrections: reports of people who do not follow may have any rate.
-        """
-        ends = self.uncut_interval(level, self.df, DEFAULT_METHOD)
-        return contrasts.hull(ends, self.interval(level, None, self.target))
 
     def _general_interval(self, level: float, method: str | None, target: str) -> Interval:
         """Intervals where the counts of no category are binomial by themselves."""
@@ -400,6 +387,15 @@ class Moments(ABC):
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the variances must know."""
         return self._shared_notes
+
+
+def outer_interval(moments: Moments, level: float) -> Interval:
+    """(k,) the default interval before it is cut to [0, 1], with what it adds at the edges.
+
+    For bounds and corrections: reports of people who do not follow may have any rate.
+    """
+    ends = moments.uncut_interval(level, moments.df, DEFAULT_METHOD)
+    return contrasts.hull(ends, moments.interval(level, None, moments.target))
 
 
 class CountedMoments(Moments):
