@@ -36,6 +36,9 @@ TextTable: TypeAlias = tuple[list[str], list[list[str]]]
 HeaderLines: TypeAlias = Sequence[tuple[str, str]]
 """Lines above the table of a result: a name and a text each."""
 
+Notes: TypeAlias = tuple[str, ...]
+"""Sentences that a reader of a result must know."""
+
 CellFormats: TypeAlias = Mapping[str, Callable[[Any], str]]
 """Functions that write the cells of a column, by its name."""
 

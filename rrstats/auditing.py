@@ -44,6 +44,7 @@ from rrstats._checks import (
     check_whole_number,
     cut,
 )
+from rrstats._display import Notes
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats, Indices, Labels
 from rrstats.data.categories import Categories, is_missing
@@ -131,7 +132,7 @@ class AuditResult:
     worst: str
     tried: pd.DataFrame
     blind_below: float
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
 
     @property
     def passed(self) -> bool:

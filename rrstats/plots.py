@@ -20,7 +20,7 @@ import math
 import textwrap
 from collections.abc import Hashable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -77,6 +77,10 @@ _SPANS = (0.1, 0.2, 0.3, 0.5, 1.0)
 """Values at the right end of a cell's bar: the first beyond the intervals that can be read."""
 
 
+FigureSize: TypeAlias = tuple[float, float]
+"""Width and height of new Axes in inches."""
+
+
 class PlotOptions(TypedDict, total=False):
     """Options of pictures with rows.
 
@@ -86,7 +90,7 @@ class PlotOptions(TypedDict, total=False):
     top : the number of rows to draw, those with the largest absolute numbers.
     """
 
-    figsize: tuple[float, float] | None
+    figsize: FigureSize | None
     title: str | None
     sort: bool
     top: int | None
@@ -320,7 +324,7 @@ def plot_cells(
     high: pd.DataFrame | None = None,
     level: float = 0.95,
     title: str = "",
-    figsize: tuple[float, float] | None = None,
+    figsize: FigureSize | None = None,
 ) -> Axes:
     """Draw a table of proportions as a heat map, each cell with its number and interval.
 
@@ -462,7 +466,7 @@ def plot_lines(
     percent: str = "",
     ylabel: str = "",
     title: str | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: FigureSize | None = None,
 ) -> Axes:
     """Draw a line for each column of a frame, with a legend in the order of their ends.
 
@@ -533,7 +537,7 @@ def plot_bounds(
     level: float = 0.95,
     ylabel: str = "",
     title: str | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: FigureSize | None = None,
 ) -> Axes:
     """Draw bounds of a proportion against an assumed proportion, with the band of their intervals.
 
@@ -626,7 +630,7 @@ def plot_diverging(
     *,
     xlabel: str = "",
     title: str | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: FigureSize | None = None,
 ) -> Axes:
     """Draw items with one ordered scale as bars that diverge from the middle of the scale.
 
@@ -708,7 +712,7 @@ def _diverging_color(place: int, categories: int) -> Floats:
 # -- what all pictures share -------------------------------------------------------------------
 
 
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+def _axes(ax: Axes | None, size: FigureSize) -> Axes:
     """The Axes of the call, or new ones."""
     require_matplotlib()
     if ax is not None and not hasattr(ax, "barh"):
@@ -723,7 +727,7 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return ax
 
 
-def _size(texts: Sequence[str], row: float) -> tuple[float, float]:
+def _size(texts: Sequence[str], row: float) -> FigureSize:
     """Inches for as many rows, up to a limit; rows grow with the lines of their labels."""
     lines = max(text.count("\n") + 1 for text in texts)
     roomy = min(len(texts), _ROOMY_ROWS)

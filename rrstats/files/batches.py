@@ -27,6 +27,7 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from rrstats._checks import check_left_out, cut
+from rrstats._display import Notes
 from rrstats._names import nearest
 from rrstats._typing import ArrowMetadata
 from rrstats.data.arrow_rebuild import rebuilt_table
@@ -253,7 +254,7 @@ class Seen:
     rows: int = 0
     unknown: Counter[str] = field(default_factory=Counter, repr=False)
     missing: Counter[str] = field(default_factory=Counter, repr=False)
-    notes: tuple[str, ...] = field(default=(), repr=False)
+    notes: Notes = field(default=(), repr=False)
 
     def __add__(self, other: Seen) -> Seen:
         return Seen(

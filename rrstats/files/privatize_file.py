@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rrstats._checks import check_ending, quote
-from rrstats._display import counted
+from rrstats._display import Notes, counted
 from rrstats._names import checked_keywords
 from rrstats._typing import FilePath, JsonObject, Labels
 from rrstats.data.columns import column_of
@@ -116,7 +116,7 @@ class Receipt:
     private: dict[str, dict[str, int]]
     ledger: Path | None = None
     void: Labels = ()
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
 
     def to_dict(self) -> JsonObject:
         """Return the public part as plain JSON, which may be published.

@@ -38,7 +38,7 @@ from rrstats._checks import (
     check_probability,
     check_proportions,
 )
-from rrstats._display import FrameTable, SummaryTable, wrap
+from rrstats._display import FrameTable, Notes, SummaryTable, wrap
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import CategoriesLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories, category_numbers
@@ -164,7 +164,7 @@ class DesignTable(FrameTable):
     title: str
     table: pd.DataFrame
     mechanisms: Mapping[str, Mechanism]
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
     left_out: tuple[str, ...] = ()
 
     _bars: ClassVar[str] = "people"
@@ -312,7 +312,7 @@ def compare_designs(
         f"designs at epsilon {round_up(epsilon)}: people for a proportion of "
         f"{100 * expected:g}% ± {100 * width:g} points"
     )
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
     if left_out:
         notes = (f"left out, because they need more than 2**40 people: {', '.join(left_out)}",)
     return DesignTable(title, table, mechanisms, notes, tuple(left_out))

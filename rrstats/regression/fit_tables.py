@@ -16,7 +16,7 @@ import pandas as pd
 import scipy
 
 from rrstats._checks import check_level
-from rrstats._display import CellFormats, HeaderLines, label, percent_range
+from rrstats._display import CellFormats, HeaderLines, Notes, label, percent_range
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats, Limits
 from rrstats.estimation.estimates.result import Result, formats_of
@@ -110,7 +110,7 @@ class FitTable(Result):
     labels: pd.DataFrame
     numbers: pd.DataFrame
     ends: Ends
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
     sort: bool = False
     reference: float = 0.0
 

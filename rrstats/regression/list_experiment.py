@@ -27,7 +27,7 @@ import scipy
 
 from rrstats._cached import cached_property
 from rrstats._checks import check_bool, check_level, check_one_of, quote_list
-from rrstats._display import HeaderLines, label, percent_range
+from rrstats._display import HeaderLines, Notes, label, percent_range
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.data.columns import column_of
@@ -534,7 +534,7 @@ class ListLikelihoodResult(ListResult, MaximumResult):
         return (*((text, ConvergenceWarning) for text in texts), *super().warnings)
 
     @cached_property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Notes:
         """Sentences below the table."""
         return (*super().notes, *uneven_notes(self, range(self.df_model)))
 
@@ -639,7 +639,7 @@ class DirectListEstimate(Result):
         return [("category", label(self.category)), ("n", f"{self.n:,}")]
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Notes:
         """The placebo tests in sentences."""
         texts = []
         for null, p in zip(self.placebos["null"], self.placebos["p_value"], strict=True):

@@ -28,7 +28,7 @@ import scipy
 
 from rrstats._cached import cached_property
 from rrstats._checks import check_left_out, check_level
-from rrstats._display import HeaderLines
+from rrstats._display import HeaderLines, Notes
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats, Indices, Limits
 from rrstats.data.columns import blocks, column_of, numbers
@@ -765,7 +765,7 @@ class RandomInterceptsResult(RegressionResult):
         return (*texts, *super().warnings)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Notes:
         """Sentences below the table."""
         notes = [*super().notes]
         if self.fit.is_finite:

@@ -29,7 +29,7 @@ from rrstats._checks import (
     quote,
     quote_list,
 )
-from rrstats._display import FrameTable, HeaderLines, SummaryTable, counted, label
+from rrstats._display import FrameTable, HeaderLines, Notes, SummaryTable, counted, label
 from rrstats._names import MissingMembers, checked_keywords, checked_options
 from rrstats._typing import Booleans, Floats, Indices, Labels
 from rrstats.errors import (
@@ -187,7 +187,7 @@ class RegressionResult(FrameTable):
         return ((text, LowPrecisionWarning),) if text else ()
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Notes:
         """Sentences below the table."""
         return tuple(text for text, _ in self.warnings)
 
@@ -718,7 +718,7 @@ class GoodnessOfFit(MissingMembers):
     deviance_p_value: float
     groups: int
     smallest_expected: float
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
 
     def __repr__(self) -> str:
         lines = (
@@ -1329,7 +1329,7 @@ class LikelihoodResult(MaximumResult):
         return (*_edge_warnings(self), *_thin_warnings(self), *super().warnings)
 
     @cached_property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Notes:
         """Sentences below the table."""
         skew = [self.skew_note] if self.skew_note else []
         return (

@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._cached import cached_property
-from rrstats._display import HeaderLines, counted
+from rrstats._display import HeaderLines, Notes, counted
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats, Indices
 from rrstats.errors import (
@@ -131,7 +131,7 @@ class ScoreResult(RegressionResult):
         return ((text, LowPrecisionWarning), *super().warnings)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Notes:
         """Sentences below the table."""
         if not len(self.effective_n):
             return super().notes

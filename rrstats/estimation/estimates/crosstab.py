@@ -92,7 +92,7 @@ from rrstats.inference.contrasts import (
 )
 from rrstats.mechanisms.base import check_coins
 from rrstats.mechanisms.channel import check_target, fixed
-from rrstats.plots import PlotOptions, plot_cells, plot_intervals
+from rrstats.plots import FigureSize, PlotOptions, plot_cells, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -764,7 +764,7 @@ class Crosstab(CellProportions):
         level: float = 0.95,
         normalize: str = "all",
         title: str | None = None,
-        figsize: tuple[float, float] | None = None,
+        figsize: FigureSize | None = None,
     ) -> Axes:
         """Draw the table as a heat map, with the interval of each cell as text and as a line.
 

@@ -38,7 +38,7 @@ from rrstats.inference.multiplicity import CORRECTIONS
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.row_privacy import together
-from rrstats.plots import PlotOptions, check_truth, plot_diverging, plot_intervals
+from rrstats.plots import FigureSize, PlotOptions, check_truth, plot_diverging, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -898,7 +898,7 @@ class Estimates(_Several[Part]):
         ax: Axes | None = None,
         *,
         title: str | None = None,
-        figsize: tuple[float, float] | None = None,
+        figsize: FigureSize | None = None,
     ) -> Axes:
         """Draw all columns with one ordered scale, such as a Likert battery, as diverging bars.
 

@@ -49,7 +49,7 @@ from rrstats.estimation.tallies.moments import Moments, outer_interval
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.optimize import ValuesAndSlopes, last_accepted
 from rrstats.mechanisms.channel import transition_matrix
-from rrstats.plots import plot_bounds
+from rrstats.plots import FigureSize, plot_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -487,7 +487,7 @@ class NoncomplianceBounds(Result):
         category: Hashable = ...,
         level: float = 0.95,
         title: str | None = None,
-        figsize: tuple[float, float] | None = None,
+        figsize: FigureSize | None = None,
     ) -> Axes:
         """Draw the proportion of one category against the assumed proportion.
 

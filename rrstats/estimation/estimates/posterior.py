@@ -26,7 +26,7 @@ from rrstats.estimation.estimates.result import Result, label_column
 from rrstats.estimation.report_columns.report_columns import ReportColumn, report_column
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import MechanismLike
-from rrstats.plots import plot_cells
+from rrstats.plots import FigureSize, plot_cells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +134,7 @@ class PosteriorProbabilities(Result):
         ax: Axes | None = None,
         *,
         title: str | None = None,
-        figsize: tuple[float, float] | None = None,
+        figsize: FigureSize | None = None,
     ) -> Axes:
         """Draw the probabilities as a heat map, one row for each distinct report.
 

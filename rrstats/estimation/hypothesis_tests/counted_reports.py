@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rrstats._checks import check_left_out
+from rrstats._display import Notes
 from rrstats._typing import Array, Floats
 from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.estimates.estimate import Estimate
-from rrstats.estimation.hypothesis_tests.test_result import Notes, Outcome
+from rrstats.estimation.hypothesis_tests.test_result import Outcome
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.tally import Tally, tally
 from rrstats.inference.contrasts import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rrstats._display import label
+from rrstats._display import Notes, label
 from rrstats._names import checked_keywords
 from rrstats._typing import ColumnLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
@@ -23,7 +23,6 @@ from rrstats.estimation.hypothesis_tests.counted_reports import (
 )
 from rrstats.estimation.hypothesis_tests.test_result import (
     MAX_IN_WORDS,
-    Notes,
     Outcome,
     TestResult,
     by_wald,

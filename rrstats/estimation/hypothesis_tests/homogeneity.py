@@ -19,7 +19,7 @@ import scipy
 from rrstats._checks import (
     check_instance,
 )
-from rrstats._display import counted
+from rrstats._display import Notes, counted
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
@@ -37,7 +37,6 @@ from rrstats.estimation.hypothesis_tests.counted_reports import (
     table_distance,
 )
 from rrstats.estimation.hypothesis_tests.test_result import (
-    Notes,
     Outcome,
     TestResult,
     by_wald,

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from rrstats._display import Notes
 from rrstats._names import checked_keywords
 from rrstats._typing import Array, Floats, Indices
 from rrstats.errors import ArgumentValueError
@@ -121,7 +122,7 @@ def no_design_effect(
     limit = sqrt(log(estimate.n)) if selection else None
     outcomes = [types.dominance(code, types.selected(code, limit)) for code in (0, 1)]
     statistic, df, p_value = min(outcomes, key=lambda outcome: outcome[2])
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
     if df > MAX_EXACT:
         notes = (f"the p-value is an upper bound, as {df} proportions are compared",)
     return ListDesignTest(

@@ -11,7 +11,7 @@ import pandas as pd
 from rrstats._checks import (
     check_alpha,
 )
-from rrstats._display import HeaderLines, wrap
+from rrstats._display import HeaderLines, Notes, wrap
 from rrstats._typing import Floats
 from rrstats.estimation.estimates.result import (
     Result,
@@ -65,7 +65,7 @@ class TestResult(Result):
     method: str
     n: int
     effective_n: float | None = None
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
 
     @property
     def _header(self) -> HeaderLines:
@@ -137,9 +137,6 @@ class TestResult(Result):
                 f"({self.effective_n / self.n:.2g})"
             )
         return "\n".join([*lines, *map(wrap, self.notes)])
-
-
-Notes = tuple[str, ...]
 
 
 Outcome = tuple[str, float, int, float, Notes]
