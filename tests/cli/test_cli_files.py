@@ -53,6 +53,52 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+VOTED = "--column vote --categories Clinton,Dole --prob 0.75"
+CODES = f"""
+0 --version
+0 --help
+2 nothing
+0 check in.csv --column vote --categories Clinton,Dole
+2 check in.csv --column nobody --categories Clinton,Dole
+0 privatize in.csv out.csv {VOTED} --dry-run
+0 privatize in.csv out.csv {VOTED}
+3 privatize in.csv out.csv {VOTED}
+1 privatize in.csv out.csv {VOTED} --again
+0 privatize in.csv out.csv {VOTED} --again --overwrite --quiet
+0 privatize in.parquet out.parquet {VOTED} --shuffle-rows --unknown uniform
+2 privatize in.parquet out.csv {VOTED}
+2 privatize in.csv other.csv --column vote --categories Clinton --prob 0.75
+2 privatize in.csv other.csv --column vote --categories Clinton,Dole --prob 0.4
+3 privatize in.csv other.csv --column vote --categories Clinton,Perot --prob 0.8 --unknown raise
+2 privatize in.csv other.csv --column vote --categories Clinton,Dole
+1 privatize none.csv other.csv {VOTED}
+0 estimate out.csv
+0 estimate out.parquet --format json --level 0.8
+2 estimate out.csv --format csv --target sample --method wilson
+2 estimate out.csv --column vote --categories Clinton,Dole --prob 0.8
+2 estimate in.csv
+0 estimate in.csv {VOTED}
+0 describe out.parquet
+0 describe out.csv --statement page.html --format json
+1 describe out.csv --statement page.html
+1 describe in.csv
+0 demo --prob 0.9
+2 demo --prob 1.5
+"""
+"""The exit codes of commands, one after the other in one folder."""
+
+
+def test_exit_codes(tmp_path, monkeypatch, capsys):
+    """Scripts rely on them: 0 done, 1 files, 2 arguments, 3 refused, 4 data that do not fit."""
+    monkeypatch.chdir(tmp_path)
+    people = rr.datasets.load_anes96().head(80)[["vote", "age"]].astype({"vote": object})
+    people.to_csv("in.csv", index=False)
+    people.to_parquet("in.parquet")
+    for line in CODES.strip().splitlines():
+        code, *arguments = line.split()
+        assert int(code) == call(capsys, *arguments)[0], line
+
+
 def released(path):
     """How the columns of a file were made, by name."""
     return {record.name: record for record in files.describe_file(path)}

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import refused
 
@@ -39,6 +40,61 @@ def directory(path, said=None, parts=(None, None)):
         (path / "_rrstats.json").write_text(said if isinstance(said, str) else json.dumps(said))
     (path / "_SUCCESS").touch()
     return path
+
+
+# -- the form of what is written ------------------------------------------------------------------
+
+RECORD = {
+    "name": {"str": "answer"},
+    "mechanism": {
+        "type": "KRR",
+        "categories": [{"str": "never"}, {"str": "once"}, {"str": "often"}],
+        "prob": 0.75,
+    },
+    "unknown": "raise",
+    "missing": "unknown",
+    "simulated": True,
+    "keyed": False,
+}
+
+
+def types_of(value):
+    """A document with a type in place of each value."""
+    if isinstance(value, dict):
+        return {key: types_of(each) for key, each in value.items()}
+    return [types_of(each) for each in value] if isinstance(value, list) else type(value).__name__
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.SimulationWarning")
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_documents_ledgers_and_receipts_keep_their_form(tmp_path, ending):
+    """Other programs read them: to the byte as version 1 wrote them, keys in their order."""
+    source, target = tmp_path / f"in{ending}", tmp_path / f"out{ending}"
+    frame = pd.DataFrame({"answer": WORDS * 10})
+    frame.to_csv(source, index=False) if ending == ".csv" else frame.to_parquet(source)
+    made = rr.KRR(WORDS, 0.75)
+    receipt = simulate_file(source, target, {"answer": made}, rng=np.random.default_rng(1))
+    whole = {"v": 1, "columns": [RECORD]}
+    if ending == ".csv":
+        written = (tmp_path / "out.csv.rrstats.json").read_text()
+        assert json.dumps(whole, indent=1) + "\n" == written
+    else:
+        assert json.dumps(whole) == pq.read_schema(target).metadata[b"rrstats"].decode()
+        assert json.dumps({"rrstats": whole}) == json.dumps(pd.read_parquet(target).attrs)
+    assert [json.dumps(RECORD)] == [json.dumps(r.to_dict()) for r in files.describe_file(target)]
+    form, text = types_of(RECORD), "str"
+    release = {
+        "when": text, "columns": [form], "epsilon": {"answer": text}, "target": text,
+        "digest": text, "rows": "int", "rrstats": text,
+    }  # fmt: skip
+    ledger = {"v": "int", "source": text, "key": text, "releases": [release]}
+    found = json.loads((tmp_path / f"in{ending}.rrstats-ledger.json").read_text())
+    assert json.dumps(ledger) == json.dumps(types_of(found))
+    spent = form | {"epsilon": text, "releases": "int", "epsilon_of_all_releases": text}
+    told = {
+        "target": text, "rows": "int", "columns": [spent], "epsilon_per_row": text, "void": [text],
+    }  # fmt: skip
+    assert json.dumps(told) == json.dumps(types_of(receipt.to_dict()))
 
 
 # -- directories --------------------------------------------------------------------------------

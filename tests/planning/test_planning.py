@@ -305,6 +305,12 @@ class Field(rr.mechanisms.Mechanism):
         raise NotImplementedError
 
 
+def test_relative_variance_is_that_of_the_reports_over_that_of_the_answers():
+    """(.3 x .7 / .5^2) / (.1 x .9) = 28/3: at p = .75 a tenth of yes is reported by 30%."""
+    found = relative_variance(0.1, rr.KRR(["no", "yes"], 0.75))
+    assert 28 / 3 == pytest.approx(found, rel=1e-12)
+
+
 @pytest.mark.parametrize("k", [2, 3, 4, 5])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_the_worst_report_is_found(k, epsilon):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
+from scipy import stats
 
 import rrstats as rr
 from rrstats.estimators import (
@@ -128,6 +129,17 @@ def test_variances_of_the_theory_page():
     assert 0.00056 == pytest.approx(population, rel=1e-12)
     assert 0.3 * 0.7 / 1000 == pytest.approx(population - rows, rel=1e-12)
     assert 350.0 == pytest.approx(count_variance(0.3, 1000, 0.7, k=4), rel=1e-12)
+
+
+def test_intervals_of_counts_are_clopper_and_pearsons_carried():
+    """From SciPy's beta distribution; p = .75, q = .125 for three categories, 798 reports."""
+    x, n = np.array([165, 349, 284]), 798
+    rates = stats.beta.ppf(0.025, x, n - x + 1), stats.beta.ppf(0.975, x + 1, n - x)
+    expected = np.clip((np.array(rates) - 0.125) / 0.625, 0, 1)
+    assert expected == pytest.approx(np.array(confidence_interval(x, 0.75)), rel=1e-9)
+    rows = np.array(confidence_interval(x, 0.75, target="sample"))
+    assert n * rows == pytest.approx(np.array(count_interval(x, 0.75)), rel=1e-12)
+    assert debias_counts(x, 0.75) == pytest.approx((x - n * 0.125) / 0.625, rel=1e-12)
 
 
 def test_mle_and_projection_of_the_theory_page():
