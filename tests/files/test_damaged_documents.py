@@ -89,7 +89,7 @@ def variants(part):
         yield part[1:]
 
 
-SAMPLE = pytest.mark.parametrize("most", [12, pytest.param(900, marks=pytest.mark.slow)])
+SAMPLE = pytest.mark.parametrize("most", [12, pytest.param(300, marks=pytest.mark.slow)])
 """The number of damaged copies that slow readers try."""
 
 

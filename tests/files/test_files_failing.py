@@ -212,14 +212,14 @@ def test_any_operation_of_a_release_may_fail(source, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("errors", "forever"),
+    ("errors", "forever", "overwrite"),
     [
-        (["full disk", "broken disk"], False),  # no code tells them apart: `atomic.FULL`
-        (["no memory"], False),
-        (["broken disk"], True),
+        (["full disk", "broken disk"], False, False),  # no code tells them apart: `atomic.FULL`
+        (["full disk", "broken disk"], False, True),
+        (["no memory"], False, False),
+        (["broken disk"], True, True),
     ],
 )
-@pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_operation_of_any_release_may_fail(source, kind, overwrite, errors, forever):
     """In each format, new and overwritten, with each kind of error, once and from then on."""
