@@ -138,7 +138,10 @@ class UnitCounts:
         units, self_units, other_units = _all_units(self.units, other.units)
         drawn = np.zeros(len(units), dtype=np.int64)
         drawn[self_units] += self.drawn
-        drawn[other_units] += other.drawn
+        if other is not self and other.drawn is self.drawn:
+            drawn = self.drawn  # groups of one sample share it, and its rows count once
+        else:
+            drawn[other_units] += other.drawn
         self_places = self_units[self.places]
         other_places = other_units[other.places]
         places = np.union1d(self_places, other_places)

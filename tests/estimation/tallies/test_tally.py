@@ -275,3 +275,24 @@ def test_copies():
     whole.reported[:] = 0  # an array of its own each time it is asked
     assert whole.reported.tolist() == COUNTS
     assert repr(whole) == f"Tally(n=6, n_missing=1, {M!r})"
+
+
+@pytest.mark.parametrize("kind", ["strata", "clusters", "a full deck"])
+def test_groups_of_one_sample_add_to_the_sample(kind):
+    """The rows of the sample count once, however many of its groups are added; of two, twice."""
+    reports = ["yes", "no", "yes", "yes", "no", "no"] * 10
+    columns = {"r": reports, "by": list("abccba") * 10, "unit": np.repeat([1, 2, 3], 20)}
+    frame = pd.DataFrame(columns)
+    mechanism = rr.KRR(["no", "yes"], 0.75)
+    options = {"blocks": "unit"}
+    if kind == "a full deck":
+        mechanism = rr.surveys.garbling(["no", "yes"], 0.4, into="yes", deck=20)
+    else:
+        options = {"design": rr.SampleDesign(**{kind: "unit"})}
+    whole = frame.rr.tally("r", mechanism, **options)
+    groups = frame.rr.tally("r", mechanism, by="by", **options)
+    added = groups["a"] + groups["b"] + groups["c"]
+    assert whole == added
+    assert rr.estimate(whole).std_error.tolist() == rr.estimate(added).std_error.tolist()
+    of_two = [tally.counts.drawn.tolist() for tally in (whole + whole, groups["a"] + groups["a"])]
+    assert [[40, 40, 40]] * 2 == of_two
