@@ -54,6 +54,7 @@ from rrstats.regression.private_covariates import ModelData, ModelRequest, open_
 from rrstats.regression.results import (
     MaximumResult,
     RegressionResult,
+    infinite_notes,
     uneven_notes,
 )
 from rrstats.regression.survey_people import (
@@ -536,7 +537,8 @@ class ListLikelihoodResult(ListResult, MaximumResult):
     @cached_property
     def notes(self) -> Notes:
         """Sentences below the table."""
-        return (*super().notes, *uneven_notes(self, range(self.df_model)))
+        uneven = uneven_notes(self, range(self.df_model))
+        return (*super().notes, *infinite_notes(self), *uneven)
 
     def posterior(self) -> pd.DataFrame:
         """P(sensitive item | count, sample, covariates) for each row of the fit; sums to 1.

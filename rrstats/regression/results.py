@@ -872,12 +872,17 @@ class MaximumResult(RegressionResult):
 
     lr_test = compare
 
-    def _check_likelihood(self, what: str) -> None:
-        why = "" if self.converged else "this fit did not converge"
-        if self.data.clusters is not None:
-            why = "people in clusters are not independent"
+    @property
+    def _why_no_likelihood(self) -> str:
+        """The reason why the likelihood of these people is not known; empty if it is."""
         if self.data.weighted:
-            why = "there is none with probability weights"
+            return "there is none with probability weights"
+        if self.data.clusters is not None:
+            return "people in clusters are not independent"
+        return "" if self.converged else "this fit did not converge"
+
+    def _check_likelihood(self, what: str) -> None:
+        why = self._why_no_likelihood
         if why:
             raise ArgumentValueError(f"{what} needs a likelihood, but {why}; use wald_test")
 
@@ -1363,10 +1368,8 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
 def _maximum_notes(result: LikelihoodResult) -> Iterator[str]:
     """Sentences on maxima at infinity, in the interior, and besides the highest."""
     fit = result.fit
-    data = result.data
     others = result.other_maxima
-    if (fit.signs != 0).any() and not data.weighted and data.clusters is None:
-        yield "conf_int(method='profile-likelihood') gives one-sided limits of infinite parameters."
+    yield from infinite_notes(result)
     if fit.edge > _EDGE:
         yield (
             f"This is an interior maximum.  The log-likelihood is higher by {fit.edge:.1f} where "
@@ -1397,15 +1400,26 @@ def _class_notes(result: LikelihoodResult) -> Iterator[str]:
         )
 
 
+def infinite_notes(result: MaximumResult) -> Iterator[str]:
+    """The way to the limits of infinite parameters, where `conf_int` has them."""
+    if (result.fit.signs != 0).any() and not result._why_no_likelihood:
+        yield (
+            "conf_int(method='profile-likelihood') gives one-sided limits of infinite parameters, "
+            "where there are any."
+        )
+
+
 def uneven_notes(result: MaximumResult, among: Iterable[int]) -> Iterator[str]:
     """Profile intervals and likelihood-ratio tests where Wald's are inaccurate.
 
     among : the places of the coefficients that are tried.
     """
     fit = result.fit
-    data = result.data
-    plain = result.converged and not data.weighted and data.clusters is None
-    if not plain or result._number or fit.model.rows * fit.model.classes > _MAX_PROFILED_ROWS:
+    if (
+        result._why_no_likelihood
+        or result._number
+        or fit.model.rows * fit.model.classes > _MAX_PROFILED_ROWS
+    ):
         return
     places = uneven(fit, among)[:_MAX_PROFILES]
     if places:

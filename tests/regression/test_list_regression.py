@@ -718,3 +718,27 @@ def test_logit_refuses_counts_and_names_the_regression_of_lists(formulaic):
     frame = pd.DataFrame(rows)
     with pytest.raises(rr.errors.RRStatsError, match=r"rr\.regression\.list_regression"):
         frame.rr.logit("count ~ age", mechanism=design, group="treat")
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.RRStatsWarning")
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0]])
+def test_notes_offer_profile_intervals_where_conf_int_has_them(weights):
+    """Of infinite coefficients: in lists and logits, and not with probability weights."""
+    frame = sample()
+    frame["y"] = frame["y"].where(frame["treat"] == 0, np.minimum(frame["y"], 1))
+    x = np.repeat([0, 1, 2, 3], 50)
+    reports = np.where(np.arange(200) < 150, np.tile([0, 0, 1, 0, 1], 40), np.tile([0, 1], 100))
+    several = [None if weights is None else np.resize(weights, n) for n in (len(frame), 200)]
+    fits = [
+        fit_of(frame, "likelihood", weights=several[0]),
+        rr.logit(reports, x, mechanism=rr.KRR([0, 1], 0.6), weights=several[1]),
+    ]
+    for fit in fits:
+        assert np.isinf(fit.params).any()
+        offered = any("conf_int(method='profile-likelihood')" in note for note in fit.notes)
+        assert offered == (weights is None)
+        if offered:
+            assert np.isfinite(fit.conf_int(method="profile-likelihood").to_numpy()).any()
+        else:
+            with pytest.raises(ArgumentValueError, match="needs a likelihood"):
+                fit.conf_int(method="profile-likelihood")
