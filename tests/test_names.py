@@ -147,7 +147,7 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
             lambda: rr.logit(pd.DataFrame(), "y ~ x"),
             r"'smoker ~ age', df\), found DataFrame and st",
         ),
-        (lambda: rr.client.new_key(1), "new_key takes nothing by position, found 1 arguments"),
+        (lambda: rr.client.new_key(1), "new_key takes nothing by position, found 1 argument$"),
     ],
 )
 def test_wrong_keyword_is_answered_by_name_and_reason(call, words):

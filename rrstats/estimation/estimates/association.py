@@ -200,15 +200,16 @@ class Correlations(Result):
         >>> import pandas as pd, rrstats as rr
         >>> frame = pd.DataFrame({"a": [0, 1] * 50, "b": [0, 0, 0, 1] * 25})
         >>> found = rr.correlations(frame, ["a", "b"], mechanisms={"a": rr.KRR([0, 1], 0.8)})
-        >>> print(found.interpret())  # doctest: +NORMALIZE_WHITESPACE
-        the largest of 1 correlations is the correlation of a and b: 0.9623, 95% interval 0.7584
-        to 1
+        >>> print(found.interpret())
+        the correlation of a and b: 0.9623, 95% interval 0.7584 to 1
         """
         pairs = self._pairs(0.95)
         finite = [pair for pair in pairs if np.isfinite(pair.value)]
         if not finite:
             return "no correlation can be estimated"
         largest = max(finite, key=lambda pair: abs(pair.value))
+        if len(pairs) == 1:
+            return f"the {largest.interpret()}"
         return f"the largest of {len(pairs)} correlations is the {largest.interpret()}"
 
     @checked_options(PlotOptions)
