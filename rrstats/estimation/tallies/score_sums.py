@@ -157,7 +157,7 @@ class RowSums:
     """Sums over reports whose prob differs by row; the sums of scores are those of `DenseSums`.
 
     mechanism : the k-RR of the largest epsilon, which has the categories; not for estimates.
-    drawn : the number of rows of the data.  n_missing : missing reports.
+    drawn : the number of rows of the data.  members : those in the group.
     by_report : by reported category (3, k) sums of 1, w and w^2.
     once : (v, 2, k) of w a and w b, for each of v powers of y: 1 or, with numbers, 2.
     twice : (t, 5, k) of w^2 times a, b, a^2, a b and b^2, for each of t powers: 1 or 3.
@@ -167,7 +167,7 @@ class RowSums:
 
     mechanism: Mechanism
     drawn: int
-    n_missing: int
+    members: int
     by_report: Floats
     once: Floats
     twice: Floats
@@ -185,6 +185,11 @@ class RowSums:
     def n(self) -> int:
         """The number of reports that are not missing."""
         return int(self.by_report[0].sum())
+
+    @property
+    def n_missing(self) -> int:
+        """The number of missing reports."""
+        return self.members - self.n
 
     @property
     def most(self) -> float:
@@ -242,33 +247,28 @@ def row_sums(
     column: ReportColumn,
     weights: Floats | None,
     *,
-    groups: Indices | None = None,
+    groups: Indices,
     size: int = 1,
     numbers: Floats | None = None,
-    sampled: bool = False,
 ) -> list[RowSums]:
     """Sums over the rows of each group, in one pass.
 
-    groups : (rows,) the number of each row's group, -1 for rows in none; None if there is one.
+    groups : (rows,) the number of each row's group, -1 for rows in none.
     size : the number of groups.  numbers : (rows,) the y of each row, if they have one.
     """
     rates = cast(RowRates, column.rates)
     k = column.k
     once_end, twice_end, end = (5, 10, 10) if numbers is None else (7, 22, 24)
     sums = np.zeros((end, size * k))
-    missing = np.zeros(size, dtype=np.int64)
     unknown = 0
     without: list[Indices] = []
     largest = 0.0
     for part in blocks(column.rows, max(_BLOCK, size * k)):
         encoded = column.read(part)
         unknown += encoded.unknown
-        place = np.zeros(len(encoded.codes), dtype=np.intp) if groups is None else groups[part]
-        of_absent = place[encoded.absent]
-        missing += np.bincount(of_absent[of_absent >= 0], minlength=size)
-        used = np.flatnonzero((encoded.codes < k) & (place >= 0))
-        cells = place[used] * k + encoded.codes[used]
+        used = np.flatnonzero((encoded.codes < k) & (groups[part] >= 0))
         rows = used + part.start
+        cells = groups[rows] * k + encoded.codes[used]
         gaps = rates.gaps(rows)
         if not gaps.all():
             without.append(rows[gaps == 0])
@@ -283,20 +283,21 @@ def row_sums(
     column.refuse(unknown)
     if without:
         rates.check_informative(np.concatenate(without), every=True)
+    members = np.bincount(groups[groups >= 0], minlength=size).tolist()
     by_group = sums.reshape(end, size, k).swapaxes(0, 1)
     return [
         RowSums(
             rates.base,
-            len(rates.probs),
-            n_missing,
-            by_report=terms_of_group[:3],
-            once=terms_of_group[3:once_end].reshape(-1, 2, k),
-            twice=terms_of_group[once_end:twice_end].reshape(-1, 5, k),
-            fourths=terms_of_group[twice_end:],
-            sampled=sampled,
+            column.rows,
+            count,
+            by_report=of_group[:3],
+            once=of_group[3:once_end].reshape(-1, 2, k),
+            twice=of_group[once_end:twice_end].reshape(-1, 5, k),
+            fourths=of_group[twice_end:],
+            sampled=weights is not None,
             largest=largest,
         )
-        for n_missing, terms_of_group in zip(missing.tolist(), by_group, strict=True)
+        for count, of_group in zip(members, by_group, strict=True)
     ]
 
 

@@ -803,10 +803,9 @@ def _row_sums(column: ReportColumn, rows: Rows) -> Any:
     if rows.sampled and (rows.weights is None or has_units):
         raise no_design_by_row()
     if rows.groups is None:
-        return row_sums(column, rows.weights, sampled=rows.sampled)[0]
+        return row_sums(column, rows.weights, groups=np.zeros(column.rows, dtype=np.intp))[0]
     labels = rows.groups.labels
-    codes = rows.groups.codes
-    sums = row_sums(column, rows.weights, groups=codes, size=len(labels), sampled=rows.sampled)
+    sums = row_sums(column, rows.weights, groups=rows.groups.codes, size=len(labels))
     return dict(zip(labels, sums, strict=True))
 
 
