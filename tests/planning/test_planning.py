@@ -305,6 +305,22 @@ class Field(rr.mechanisms.Mechanism):
         raise NotImplementedError
 
 
+def test_tables_of_designs_go_with_their_variances():
+    """Errors of 2,000 people, direct answers of fifths, names in a report; one report at 10%."""
+    advice = rr.planning.recommend(5, 1.0, 2000)
+    table = advice.table.set_index("mechanism")
+    variance = table["variance_population"].to_numpy()
+    assert variance == pytest.approx(2000 * table["std_error"].to_numpy() ** 2, rel=1e-12)
+    assert variance == pytest.approx(0.2 * 0.8 * table["times_direct"].to_numpy(), rel=1e-12)
+    own = math.exp(0.5) / (1 + math.exp(0.5))
+    names = own + 4 * (1 - own)
+    assert [1, names] == pytest.approx(table["names"][["KRR", "SymmetricUnary"]].tolist())
+    found = rr.planning.compare_designs(1.0)
+    for row in found.table.itertuples():
+        expected = 0.09 * relative_variance(0.1, found.mechanisms[row.design])
+        assert expected == pytest.approx(row.variance, rel=1e-12)
+
+
 def test_relative_variance_is_that_of_the_reports_over_that_of_the_answers():
     """(.3 x .7 / .5^2) / (.1 x .9) = 28/3: at p = .75 a tenth of yes is reported by 30%."""
     found = relative_variance(0.1, rr.KRR(["no", "yes"], 0.75))

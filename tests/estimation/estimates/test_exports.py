@@ -44,6 +44,65 @@ def tables():
     return {type(result).__name__: result for result in results}
 
 
+ENDS = "proportion std_error low high"
+COLUMNS = {
+    "Estimate": f"category n reported naive {ENDS} count count_low count_high",
+    "of a survey": f"category n reported naive {ENDS} effective_n design_effect "
+    "randomization_variance sampling_variance total total_std_error",
+    "GroupEstimates": f"old category n reported naive {ENDS} count",
+    "ConstrainedProportions": "category proportion count",
+    "ProportionsAmong": f"category {ENDS}",
+    "Difference": "category first second difference std_error low high z p_value",
+    "Means": "category n proportion effective_n naive mean std_error low high",
+    "Crosstab": f"a b reported naive {ENDS} count",
+    "ConditionalProportions": f"a b {ENDS}",
+    "Correlations": "first second correlation std_error low high",
+    "logit": "coef std_error z p_value low high",
+    "effects": "covariate change effect std_error z p_value low high",
+    "check": "value status count did_you_mean",
+    "recommend": "mechanism parameters epsilon bytes names variance_at_0 variance_population "
+    "variance_sample std_error ratio people times_direct influence",
+    "compare_designs": "design number epsilon variance people",
+}
+"""The columns of tables, in their order, which scripts of users rely on."""
+WHOLE = {"n", "reported", "bytes", "people"}
+LABELS = {"category", "old", "a", "b", "first", "second", "covariate", "change", "value", "status"}
+LABELS |= {"did_you_mean", "mechanism", "parameters", "design"}
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.LowPrecisionWarning")
+def test_columns_have_their_names_order_and_types():
+    """Numbers of people and of bytes are whole, labels are labels, and all else is a float."""
+    frame = REPORTS.assign(old=REPORTS["age"] > 100)
+    groups = frame.rr.estimate("a", by="old")
+    table = frame.rr.crosstab("a", "b")
+    fit = rr.logit(frame["a"], frame[["age"]], mechanism=M)
+    survey = rr.SampleDesign(weights=1 + frame["age"])
+    results = [
+        ESTIMATE,
+        rr.estimate(frame["a"], design=survey),
+        groups,
+        ESTIMATE.mle(),
+        ESTIMATE.among(["no", "yes"]),
+        rr.difference(groups[True], groups[False]),
+        frame.rr.means("age", "a"),
+        table,
+        table.conditional("a", given="b"),
+        rr.correlations(frame, "a", "b"),
+        fit,
+        fit.marginal_effects(),
+        rr.check(["no", "maybe"], M),
+        rr.planning.recommend(5, 1.0, 2000).table,
+        rr.planning.compare_designs(1.0).table,
+    ]
+    for (name, columns), result in zip(COLUMNS.items(), results, strict=True):
+        found = result if isinstance(result, pd.DataFrame) else result.to_frame()
+        assert columns.split() == list(found.columns), name
+        for column in found.columns.difference(LABELS):
+            is_whole = column in WHOLE or (name, column) == ("check", "count")
+            assert ("i" if is_whole else "f") == found[column].dtype.kind, (name, column)
+
+
 def test_ends_of_intervals_are_attributes():
     """low and high are the ends of the 95% intervals; conf_int has those of any level."""
     low, high = ESTIMATE.interval()
