@@ -216,7 +216,8 @@ def test_any_operation_of_a_release_may_fail(source, kind):
     [
         (["full disk", "broken disk"], False, False),  # no code tells them apart: `atomic.FULL`
         (["full disk", "broken disk"], False, True),
-        (["no memory"], False, False),
+        (["no memory"], False, True),  # an overwriting run does all that one to a new place does
+        (["broken disk"], True, False),
         (["broken disk"], True, True),
     ],
 )
