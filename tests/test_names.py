@@ -147,6 +147,9 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
             lambda: rr.logit(pd.DataFrame(), "y ~ x"),
             r"'smoker ~ age', df\), found DataFrame and st",
         ),
+        (lambda: rr.planning.power(9, p1=0.1, p2=0.2), "no p1; give proportion.  It takes no p2"),
+        (lambda: rr.means(pd.DataFrame(), "a", "b"), r"df.rr.means\('age', 'smoker'\)"),
+        (lambda: rr.difference(0.3, 0.3), r"goodness_of_fit\(estimate, 0.3\) tests a number"),
         (lambda: rr.client.new_key(1), "new_key takes nothing by position, found 1 argument$"),
     ],
 )
@@ -461,6 +464,7 @@ def frames_and_results():
         ("mechanism design", "estimate", "rr.estimate(reports, mechanism)"),
         ("mechanism design", "randomiz", "did you mean randomize?"),
         ("mechanism", "labels", "it is categories"),
+        ("estimate", "test", "rr.hypotheses.goodness_of_fit(est, 0.3)"),
         ("rr", "Warner sample_size posterior", ", as in rr."),
         ("df.rr", "compare", "rr.difference(groups['a'], groups['b'])"),
         ("df.rr", "mrp", "fit.poststratify(cells, 'people', by='area')"),

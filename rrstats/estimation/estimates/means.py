@@ -22,7 +22,7 @@ from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Counts, Floats, RateLike
 from rrstats.data.columns import blocks, numbers
-from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.estimates.estimated_number import EstimatedNumber
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.report_columns.report_columns import (
@@ -606,6 +606,11 @@ def read_groups(reports: Any, arguments: tuple[Any, Any, Any], *, group: Any) ->
     """
     if isinstance(reports, ReportColumn):
         return reports
+    if isinstance(reports, str):
+        raise ArgumentTypeError(
+            "reports must be a column, found str; for columns of a frame by name use "
+            "df.rr.means('age', 'smoker'), or df.rr.quantiles"
+        )
     return report_column(reports, *arguments, group=group)
 
 

@@ -354,7 +354,8 @@ def difference(
     (array([ 0.291, -0.427]), array([ 0.427, -0.291]))
     """
     for name, estimate in (("first", first), ("second", second)):
-        check_instance(estimate, name, Estimate, "an Estimate, from rr.estimate")
+        hint = "rr.hypotheses.goodness_of_fit(estimate, 0.3) tests a number"
+        check_instance(estimate, name, Estimate, "an Estimate, from rr.estimate", hint=hint)
     check_comparable([first, second])
     shared = first.moments.covariance_with(second.moments) if paired is None else None
     is_binomial = paired is None and shared is None and are_binomial(first, second)
