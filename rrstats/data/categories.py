@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from rrstats._cached import cached_property
 from rrstats._checks import check_numbers, cut
+from rrstats._frozen import FrozenDict, fixed
 from rrstats._typing import Floats, Indices, Labels
 from rrstats.data.declared import declared_list, increase
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -208,7 +209,7 @@ class Categories:
         if isinstance(categories, Mapping):
             labels = tuple(categories.values())
             _check_labels(plain, labels, seen)
-            declared = dict(zip(plain, labels, strict=True))
+            declared = FrozenDict(zip(plain, labels, strict=True))
         self.__dict__.update(categories=plain, labels=labels, declared=declared, k=len(plain))
         missing = plain.index(None) if None in plain else None
         absent = self.k + 1 if missing is None else missing
@@ -246,34 +247,33 @@ class Categories:
     def bool_codes(self) -> dict[bool | None, int]:
         """Codes of True and False, and of None, as which anything missing counts."""
         codes: dict[bool | None, int] = {None: self.absent_code}
-        return codes | {c: i for i, c in enumerate(self.categories) if isinstance(c, bool)}
+        codes |= {c: i for i, c in enumerate(self.categories) if isinstance(c, bool)}
+        return FrozenDict(codes)
 
     @cached_property
     def value_codes(self) -> dict[Any, int]:
         """Codes of all other categories, dates as midnights, and of None."""
         others = (pair for pair in enumerate(self.categories) if not isinstance(pair[1], bool))
         codes = {None: self.absent_code}
-        return codes | {_comparable(c): i for i, c in others if c is not None}
+        return FrozenDict(codes | {_comparable(c): i for i, c in others if c is not None})
 
     @cached_property
     def objects(self) -> NDArray[np.object_]:
         """(k,) the categories as Python objects, read-only."""
-        objects = np.fromiter(self.categories, dtype=object, count=self.k)
-        objects.flags.writeable = False
-        return objects
+        return fixed(np.fromiter(self.categories, dtype=object, count=self.k))
 
     @cached_property
     def places(self) -> Indices:
         """(k,) each category's place among those that are not missing; -1 for the missing one."""
         is_answer = [c is not None for c in self.categories]
-        return np.where(is_answer, np.cumsum(is_answer) - 1, -1)
+        return fixed(np.where(is_answer, np.cumsum(is_answer) - 1, -1))
 
     @cached_property
     def integers(self) -> NDArray[np.int64] | None:
         """(k,) the categories, where all are whole numbers of 64 bits and none is missing."""
         if self.kind == "int" and self.missing_code is None:
             with contextlib.suppress(OverflowError):
-                return np.array(self.categories, dtype=np.int64)
+                return fixed(np.array(self.categories, dtype=np.int64))
         return None
 
     def integer_type(self, column_type: np.dtype[Any]) -> np.dtype[Any] | None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from rrstats._cached import cached_property
+from rrstats._frozen import fixed
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, Codes, is_missing
 
@@ -56,7 +57,7 @@ class NumberSpace(Categories):
     @cached_property
     def points(self) -> Floats:
         """(k,) the labels as doubles."""
-        return np.array(self.categories, dtype=np.float64)
+        return fixed(np.array(self.categories, dtype=np.float64))
 
     @cached_property
     def _key(self) -> tuple[tuple[str, Hashable, Hashable], ...]:

@@ -2,7 +2,7 @@
 
 pandas loses attrs when a frame is merged with a plain one, joined to frames with other attrs, or
 built anew from columns; it leaves them unchanged when a column is renamed or dropped.  It copies
-them deeply whenever a column is selected, so the document is `documents.frozen`, of which a
+them deeply whenever a column is selected, so the document is `_frozen.frozen`, of which a
 copy is the document itself.
 
 `carry` (``df.rr.carry``) copies the records of earlier data to later data.  It refuses sources that

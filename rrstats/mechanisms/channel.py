@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 
 from rrstats._cached import cached_property
 from rrstats._checks import check_instance, check_one_of
+from rrstats._frozen import fixed
 from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 
@@ -160,7 +161,7 @@ class SupportChannel:
     @cached_property
     def samples(self) -> Indices:
         """(k,) zeros: all cells belong to one sample."""
-        return np.zeros(self.k, dtype=np.intp)
+        return fixed(np.zeros(self.k, dtype=np.intp))
 
     @property
     def max_likelihood_ratio(self) -> Fraction | float:
@@ -330,12 +331,6 @@ class KRRChannel(SupportChannel):
 
 
 # -- functions of any channel ----------------------------------------------------------------
-
-
-def fixed(array: Floats) -> Floats:
-    """A cached array, made read-only because callers share it."""
-    array.flags.writeable = False
-    return array
 
 
 def has_latent_classes(channel: Channel) -> bool:

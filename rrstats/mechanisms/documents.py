@@ -1,4 +1,4 @@
-"""Documents of mechanisms, records, plans and ledgers: their JSON is read strictly, and frozen.
+"""Documents of mechanisms, records, plans and ledgers: their JSON is read strictly.
 
 Of a key that stands twice in an object, JSON would keep the last, and another reader the first:
 such documents are refused.  No document can cause unbounded recursion.
@@ -7,18 +7,16 @@ such documents are refused.  No document can cause unbounded recursion.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any, NamedTuple
 
 from rrstats._checks import cut, type_name
 from rrstats._typing import ArrowMetadata, JsonObject
 from rrstats.data.category_json import categories_from_json
-from rrstats.errors import ArgumentTypeError, MetadataError
+from rrstats.errors import MetadataError
 
 MAX_LEVELS = 100
 """The largest depth of nested lists and objects in a document."""
-
-Contents = TypeVar("Contents")
 
 _NESTED = (Mapping, list, tuple)
 """The types of a document's parts that can be nested."""
@@ -159,81 +157,3 @@ def read_release(document: Any) -> list[ColumnDocument]:
         if name in names[:place]:
             raise MetadataError(f"the rrstats document describes column {cut(name)} twice")
     return columns
-
-
-# -- documents that cannot be changed ------------------------------------------------------------
-
-_CHANGES = (
-    *("__setitem__", "__delitem__", "__ior__", "__iadd__", "__imul__", "append", "clear", "extend"),
-    *("insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update"),
-)
-"""Methods of dictionaries and lists that change them."""
-
-
-def _refuse(*_args: Any, **_keywords: Any) -> NoReturn:
-    raise ArgumentTypeError(
-        "the record of a release cannot be changed, because copies of the data share it; "
-        "df.rr.carry renames its columns, and df.attrs.pop('rrstats') removes it"
-    )
-
-
-class FrozenDict(dict[Any, Any]):
-    """A dictionary that cannot be changed, so that it is read once."""
-
-    __slots__ = ("_contents",)
-
-    _contents: Any
-
-    def contents(self, read: Callable[[Any], Contents]) -> Contents:
-        """What a function reads in it; the same function at each call."""
-        try:
-            contents: Contents = self._contents
-        except AttributeError:
-            contents = self._contents = read(self)
-        return contents
-
-    def __deepcopy__(self, memo: Any) -> FrozenDict:
-        return self
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return dict, (), None, None, iter(self.items())
-
-
-class FrozenList(list[Any]):
-    """A list that cannot be changed."""
-
-    __slots__ = ()
-
-    def __deepcopy__(self, memo: Any) -> FrozenList:
-        return self
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return list, (), None, iter(self)
-
-
-for _kind in (FrozenDict, FrozenList):
-    for _name in _CHANGES:
-        if hasattr(_kind, _name):
-            setattr(_kind, _name, _refuse)
-
-
-def frozen(document: Any) -> Any:
-    """The document with dictionaries and lists that cannot be changed, at every depth.
-
-    pandas copies attrs deeply whenever a column is selected; a copy of a frozen document is the
-    document itself.  It equals the plain one, prints like it, and is pickled as it.
-    """
-    return _frozen(document, {})
-
-
-def _frozen(document: Any, known: dict[int, Any]) -> Any:
-    """A part of a document; known : its parts by identity, because hostile ones repeat."""
-    if not isinstance(document, dict | list) or isinstance(document, FrozenDict | FrozenList):
-        return document
-    if id(document) not in known:
-        if isinstance(document, dict):
-            part: Any = FrozenDict({key: _frozen(each, known) for key, each in document.items()})
-        else:
-            part = FrozenList([_frozen(each, known) for each in document])
-        known[id(document)] = part
-    return known[id(document)]

@@ -32,6 +32,7 @@ from rrstats._checks import (
     quote_list,
 )
 from rrstats._display import Block, as_fragment, as_text, chance, label
+from rrstats._frozen import FrozenDict
 from rrstats._names import checked_keywords
 from rrstats._typing import ColumnNames, Floats, JsonObject, Labels
 from rrstats.data.categories import Categories, is_unicode
@@ -41,7 +42,7 @@ from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import report_variance
-from rrstats.mechanisms.documents import FrozenDict, read_object, read_release
+from rrstats.mechanisms.documents import read_object, read_release
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR, MechanismLike
 from rrstats.mechanisms.matrix_channel import StackedChannel

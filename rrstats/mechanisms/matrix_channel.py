@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._cached import cached_property
+from rrstats._frozen import fixed
 from rrstats._typing import Array, Floats, Indices
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import (
@@ -40,7 +41,6 @@ from rrstats.mechanisms.channel import (
     KRRChannel,
     MultinomialChannel,
     check_target,
-    fixed,
     has_latent_classes,
     recode_matrix,
 )
@@ -87,7 +87,7 @@ class MatrixForm:
     @cached_property
     def samples(self) -> Indices:
         """(m,) all cells belong to one sample."""
-        return np.zeros(self.m, dtype=np.intp)
+        return fixed(np.zeros(self.m, dtype=np.intp))
 
     @cached_property
     def max_likelihood_ratio(self) -> Fraction | float:
@@ -113,7 +113,7 @@ class MatrixForm:
         wrong = self.matrix[~np.eye(self.k, dtype=bool)].reshape(self.k, -1)
         if np.any(wrong != wrong[:, :1]) or np.any(wrong[:, 0] == correct):
             return None
-        return BinomialRates(wrong[:, 0].copy(), correct, self.k == 2)
+        return BinomialRates(fixed(wrong[:, 0].copy()), fixed(correct), self.k == 2)
 
     @property
     def _names_categories(self) -> bool:
@@ -210,7 +210,8 @@ class ProductChannel(MatrixForm):
         rows, row_denominators = _common_denominators(self.second.entries)
         columns, column_denominators = _common_denominators(zip(*self.first.entries, strict=True))
         common = math.lcm(*column_denominators)
-        return rows @ columns.T * (common // column_denominators), row_denominators * common
+        numerators = rows @ columns.T * (common // column_denominators)
+        return fixed(numerators), fixed(row_denominators * common)
 
     @property
     def _comparable(self) -> Iterable[Sequence[Fraction | int]]:
@@ -366,7 +367,7 @@ class StackedChannel(MatrixForm):
     @cached_property
     def samples(self) -> Indices:
         """(m,) the sample of each cell."""
-        return np.repeat(np.arange(len(self.parts)), [part.m for part in self.parts])
+        return fixed(np.repeat(np.arange(len(self.parts)), [part.m for part in self.parts]))
 
     @property
     def max_likelihood_ratio(self) -> Fraction | float:
@@ -426,7 +427,7 @@ class StackedChannel(MatrixForm):
     @cached_property
     def _separate_inverses(self) -> Floats:
         """(k, m) the left inverses of the samples, side by side."""
-        return np.hstack([part.solve(np.eye(part.m)).T for part in self.parts])
+        return fixed(np.hstack([part.solve(np.eye(part.m)).T for part in self.parts]))
 
     @cached_property
     def _precisions(self) -> Floats | None:

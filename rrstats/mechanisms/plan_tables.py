@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rrstats._cached import cached_property
+from rrstats._frozen import fixed
 from rrstats._typing import Array, Floats, Indices, Labels
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.channel import Entries, KRRChannel, fixed
+from rrstats.mechanisms.channel import Entries, KRRChannel
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_channel import MatrixForm, StackedChannel
 from rrstats.mechanisms.plans import marginal_mechanism, of_part, part_mechanism

@@ -24,6 +24,7 @@ import pandas as pd
 
 from rrstats._cached import cached_property
 from rrstats._checks import check_one_of, cut
+from rrstats._frozen import FrozenDict, frozen
 from rrstats._names import checked_keywords
 from rrstats._typing import ArrowMetadata, JsonObject
 from rrstats.data.category_json import categories_digest, categories_from_json, categories_to_json
@@ -40,9 +41,7 @@ from rrstats.mechanisms.documents import (
     OLD_POLICY,
     POLICIES,
     ColumnDocument,
-    FrozenDict,
     check_depth,
-    frozen,
     parse_json,
     parse_object,
     read_column,
@@ -121,6 +120,9 @@ class ColumnRecord:
     plan: FramePlan | None = None
     by_row: JsonObject | None = None
 
+    def __post_init__(self) -> None:
+        vars(self).update(mechanism=frozen(self.mechanism), by_row=frozen(self.by_row))
+
     @classmethod
     def of(
         cls,
@@ -145,8 +147,7 @@ class ColumnRecord:
             if isinstance(listed, list) and len(listed) > MAX_CATEGORIES:
                 del part["categories"]
                 part |= {"k": len(listed), "categories_digest": categories_digest(listed)}
-        mechanism_document = frozen(described)
-        record = cls(name, mechanism_document, unknown, missing, simulated, keyed, plan, by_row)
+        record = cls(name, described, unknown, missing, simulated, keyed, plan, by_row)
         check_depth({"columns": [record.to_dict()]})
         return record
 

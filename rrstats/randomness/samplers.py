@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._frozen import fixed
 from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentTypeError
 from rrstats.randomness.sources import SMALL_CALL_ROWS, Rows, Source
@@ -447,13 +448,15 @@ class TableSampler:
         columns = list(zip(*entries, strict=True))
         self.classes = len(columns)
         self.dtype = dtype
-        self.cuts, self._starts = _cuts(columns)
+        cuts, starts = _cuts(columns)
+        self.cuts = tuple(cuts)
+        self._starts = tuple(map(tuple, starts))
         self._table: Array | None = None
         n_cells = len(self.cuts) + 1
         if n_cells * self.classes <= _MAX_TABLE_ENTRIES:
             numbers = np.arange(n_cells)
             reports = [np.searchsorted(start, numbers, side="right") for start in self._starts]
-            self._table = np.array(reports, dtype=dtype).T.ravel()
+            self._table = fixed(np.array(reports, dtype=dtype).T.ravel())
 
     def draw(self, codes: Array, source: Source, block: int) -> Array:
         """Draw the reports of one block of true codes.

@@ -15,11 +15,12 @@ from refusals import refused
 from scripted import Counting
 
 import rrstats as rr
+from rrstats._frozen import frozen
 from rrstats.data.category_json import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.attrs import Mechanisms
-from rrstats.mechanisms.documents import MAX_LEVELS, frozen
+from rrstats.mechanisms.documents import MAX_LEVELS
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.records import ColumnRecord, check_rates

@@ -165,7 +165,7 @@ def test_lots_of_unlike_denominators():
         tuple(tuple(map(Fraction, row)) for row in entries), np.dtype(np.uint8)
     )
     assert float(near) == float(third)
-    assert drawn.cuts == [near, third, Fraction(1, 2), Fraction(2, 3)]
+    assert drawn.cuts == (near, third, Fraction(1, 2), Fraction(2, 3))
 
 
 def test_a_table_too_large_to_look_up_gives_the_same_reports(monkeypatch):

@@ -20,6 +20,7 @@ import pandas as pd
 
 from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import HeaderLines, label
+from rrstats._frozen import fixed
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Floats, Labels
 from rrstats.data.columns import column_of, numbers
@@ -37,7 +38,7 @@ from rrstats.estimation.report_columns.report_frames import ReportFrame, not_ask
 from rrstats.estimation.tallies.part_scores import PartScores, in_parts
 from rrstats.estimation.tallies.score_moments import BLOCK, ColumnGroup, GroupMoments
 from rrstats.inference.contrasts import Interval
-from rrstats.mechanisms.channel import check_target, fixed
+from rrstats.mechanisms.channel import check_target
 from rrstats.plots import PlotOptions, plot_intervals
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ import numpy as np
 
 from rrstats._cached import cached_property
 from rrstats._checks import check_distinct, check_instance
+from rrstats._frozen import fixed
 from rrstats._typing import Counts, Floats, Indices, Labels
 from rrstats.data.categories import Categories
 from rrstats.data.columns import blocks
@@ -32,7 +33,7 @@ from rrstats.estimation.report_columns.sample_design import Rows
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.tally import Tally, count_units
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.channel import fixed, transition_matrix
+from rrstats.mechanisms.channel import transition_matrix
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign

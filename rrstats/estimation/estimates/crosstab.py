@@ -32,6 +32,7 @@ from rrstats._checks import (
     type_name,
 )
 from rrstats._display import HeaderLines, TextTable, label, percent_range
+from rrstats._frozen import fixed
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Array, Counts, Floats, Labels
 from rrstats.errors import (
@@ -91,7 +92,7 @@ from rrstats.inference.contrasts import (
     project_to_simplex,
 )
 from rrstats.mechanisms.base import check_coins
-from rrstats.mechanisms.channel import check_target, fixed
+from rrstats.mechanisms.channel import check_target
 from rrstats.plots import FigureSize, PlotOptions, plot_cells, plot_intervals
 
 if TYPE_CHECKING:

@@ -35,6 +35,7 @@ from rrstats._checks import (
     quote,
 )
 from rrstats._display import HeaderLines, counted, label, percent_range
+from rrstats._frozen import fixed
 from rrstats._names import checked_keywords, checked_options, did_you_mean
 from rrstats._typing import (
     ColumnLike,
@@ -98,7 +99,6 @@ from rrstats.inference.contrasts import (
 from rrstats.mechanisms.base import Mechanism, check_coins
 from rrstats.mechanisms.channel import (
     check_target,
-    fixed,
     has_latent_classes,
     multinomial,
 )

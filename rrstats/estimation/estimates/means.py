@@ -19,6 +19,7 @@ import scipy
 from rrstats._cached import cached_property
 from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
+from rrstats._frozen import fixed
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Counts, Floats, RateLike
 from rrstats.data.columns import blocks, numbers
@@ -47,7 +48,7 @@ from rrstats.estimation.tallies.score_sums import (
     sums_of,
 )
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
-from rrstats.mechanisms.channel import check_target, fixed
+from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.krr import MechanismLike
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.randomness.sources import BLOCK_ROWS

@@ -17,6 +17,7 @@ import pandas as pd
 
 from rrstats._checks import check_level, check_probability
 from rrstats._display import label
+from rrstats._frozen import fixed
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Floats, Indices, RateLike
 from rrstats.data.columns import blocks
@@ -28,7 +29,7 @@ from rrstats.estimation.report_columns.report_frames import not_asked
 from rrstats.estimation.report_columns.sample_design import SampleDesign, design_of, rows_of
 from rrstats.estimation.tallies.sampled_rows import SampledRows, sampled_rows
 from rrstats.inference.contrasts import Interval, student_quantile
-from rrstats.mechanisms.channel import check_target, fixed
+from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.krr import MechanismLike
 from rrstats.plots import PlotOptions, plot_intervals
 

@@ -17,6 +17,7 @@ from math import prod
 import numpy as np
 
 from rrstats._cached import cached_property
+from rrstats._frozen import fixed
 from rrstats._typing import Counts, Floats
 from rrstats.estimation.estimates.axes import Axis, kron_all, margin_tally
 from rrstats.estimation.estimates.estimate import Estimate
@@ -34,7 +35,6 @@ from rrstats.inference.contrasts import (
     wald,
 )
 from rrstats.inference.multinomial import contract, most_likely_table
-from rrstats.mechanisms.channel import fixed
 
 METHODS = ("empirical-likelihood", "wald")
 """Intervals of the cells of a table; the first is the default, except for very large tables."""

@@ -14,6 +14,7 @@ import numpy as np
 from rrstats._cached import cached_property
 from rrstats._checks import check_one_of
 from rrstats._display import counted
+from rrstats._frozen import fixed
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.sample_design import SampleDesign
@@ -30,7 +31,7 @@ from rrstats.inference.binomial import DEFAULT_METHOD, METHODS
 from rrstats.inference.contrasts import Interval
 from rrstats.inference.dealt_cards import DealtBlocks
 from rrstats.inference.melded import BinomialCounts
-from rrstats.mechanisms.channel import BinomialRates, fixed, multinomial
+from rrstats.mechanisms.channel import BinomialRates, multinomial
 from rrstats.mechanisms.decks import Deck
 
 _DIRECT = BinomialRates(np.zeros(2), np.ones(2), complementary=True)

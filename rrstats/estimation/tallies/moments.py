@@ -23,6 +23,7 @@ import numpy as np
 from rrstats._cached import cached_property
 from rrstats._checks import check_one_of, check_proportions
 from rrstats._display import HeaderLines
+from rrstats._frozen import fixed
 from rrstats._typing import Array, Booleans, Floats, Indices, NumbersByCategory
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.tallies import arrays
@@ -43,7 +44,6 @@ from rrstats.mechanisms.channel import (
     Channel,
     KRRChannel,
     expected_rates,
-    fixed,
     has_latent_classes,
     recode_matrix,
 )

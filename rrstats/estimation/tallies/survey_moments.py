@@ -29,6 +29,7 @@ import pandas as pd
 from rrstats._cached import cached_property
 from rrstats._checks import check_number, check_one_of
 from rrstats._display import HeaderLines
+from rrstats._frozen import fixed
 from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.replicates import ReplicateSums, Replication, replicate_df
@@ -55,7 +56,6 @@ from rrstats.estimation.tallies.tally import Tally, no_design_by_row
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import (
     Channel,
-    fixed,
     has_latent_classes,
     transition_matrix,
 )
