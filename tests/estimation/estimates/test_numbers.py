@@ -146,6 +146,24 @@ def grid_proportions(answers, k):
     return counts / counts.sum()
 
 
+def test_intervals_of_five_people_on_three_points():
+    """The lowest coverage that the guide tells, by all counts of reports, is 87.2%."""
+    released = pd.Series([0, 1, 2], name="x").rr.privatize(rr.number(0, 2, points=3), epsilon=3)
+    mechanism = released.rr.tally().mechanism
+    values = mechanism.report_space.categories
+    rates = mechanism.channel.matrix @ [0.35, 0.3, 0.35]
+    assert len(values) == 3
+    covered = 0.0
+    for first, second in np.ndindex(6, 6):
+        counts = [first, second, 5 - first - second]
+        if counts[2] < 0:
+            continue
+        tally = rr.Tally.from_counts(dict(zip(values, counts, strict=True)), mechanism)
+        low, high = rr.estimate(tally).mean().interval()
+        covered += stats.multinomial.pmf(counts, 5, rates) * (low <= 1 <= high)
+    assert 0.8724 == pytest.approx(covered, abs=5e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1, 4])
 @pytest.mark.parametrize("world", WORLDS)
