@@ -211,7 +211,7 @@ class Categories:
             _check_labels(plain, labels, seen)
             declared = FrozenDict(zip(plain, labels, strict=True))
         self.__dict__.update(categories=plain, labels=labels, declared=declared, k=len(plain))
-        missing = plain.index(None) if None in plain else None
+        missing = None if is_range or None not in plain else plain.index(None)
         absent = self.k + 1 if missing is None else missing
         self.__dict__.update(answers=self.k, missing_code=missing, absent_code=absent)
         self.__dict__["dtype"] = np.min_scalar_type(max(2 * self.k - 1, 255))

@@ -77,6 +77,8 @@ def declared_list(categories: object) -> list[Any]:
         raise ArgumentValueError(
             f"categories must be at most {MAX_CATEGORIES:,}, found more; merge answers"
         )
+    if isinstance(categories, range):  # perhaps of millions, in the record of a fingerprint
+        return listed
     if any(type(category).__module__ == "pyarrow.lib" for category in listed):
         raise _taken_from_data(f"cells of Arrow in a {type(categories).__name__}")
     if not isinstance(categories, set | frozenset):
