@@ -126,7 +126,8 @@ def test_intervals_of_coefficients_cover():
     for seed in range(400):
         x, reports, prob, weights = people(n=1500, seed=seed)
         options = {"weights": weights}
-        each = [rr.KRR(NO_YES, value) for value in prob]
+        made = {value: rr.KRR(NO_YES, value) for value in set(prob.tolist())}
+        each = [made[value] for value in prob.tolist()]
         fit = rr.logit(reports, x[:, None], mechanism=each, **options)
         ends = fit.conf_int().to_numpy()
         hits += (ends[:, 0] <= [-0.5, 1]) & ([-0.5, 1] <= ends[:, 1])

@@ -328,9 +328,13 @@ def test_a_missing_report_at_one_over_k_hides_no_implausible_ones(k):
 
 @pytest.mark.slow
 def test_intervals_cover():
-    """At least 95% up to 1%, small and large n, both targets; also where truth goes with prob."""
-    rng, trials = np.random.default_rng(11), 1500
-    cases = itertools.product((60, 400), (0.03, 0.3), (0.2, 0.9), (False, True))
+    """At least 95% up to 1%, small and large n, both targets; also where truth goes with prob.
+
+    Coverage of 94% fails once in 1e9 (all comparisons); one of 85% in a case escapes once
+    in 1,200, and one of 92% on the average of the 16 cases of a target once in 3,400.
+    """
+    rng, trials, total = np.random.default_rng(11), 1000, np.zeros(2, int)
+    cases = list(itertools.product((60, 400), (0.03, 0.3), (0.2, 0.9), (False, True)))
     for n, share, high, together in cases:
         hits = np.zeros(2)
         for _ in range(trials):
@@ -344,8 +348,11 @@ def test_intervals_cover():
             for place, (target, truth) in enumerate(targets):
                 low, high_end = replace(estimate, target=target).interval()
                 hits[place] += low[1] - 1e-9 <= truth <= high_end[1] + 1e-9
+        total += hits.astype(int)
         for hit in hits.astype(int).tolist():
-            chance.assert_at_least(hit, trials, 0.94, tests=48)
+            chance.assert_at_least(hit, trials, 0.94, tests=34)
+    for hit in total.tolist():
+        chance.assert_at_least(hit, trials * len(cases), 0.94, tests=34)
 
 
 @pytest.mark.parametrize("given", [{"prob": "p"}, {"epsilon": "e"}])
