@@ -10,14 +10,14 @@ import itertools
 import json
 import pickle
 import re
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 import pytest
-from catalogue import EXAMPLES, FAMILIES, REPORTS_LABELS, SILENT, WITH_MATRIX
+from catalogue import EXAMPLES, FAMILIES, REPORTS_LABELS, SILENT, WITH_MATRIX, simulated
 from scripted import BLOCK_ROWS, Counting, EveryStream, Recorded, Scripted
 
 import rrstats as rr
@@ -213,6 +213,30 @@ def check_moments(mechanism, n=2):
 def test_variance_and_covariance(name):
     """Both targets equal brute force over every world of two people."""
     check_moments(EXAMPLES[name]())
+
+
+COUNTED = [
+    name
+    for name in INFORMATIVE
+    if EXAMPLES[name]().groups is None and EXAMPLES[name]().channel.is_multinomial
+]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_estimates_are_mean_scores_with_the_covariance_of_their_channel(name):
+    """From counts of 60 reports; n - 1 for a population, n for these rows alone."""
+    mechanism = EXAMPLES[name]()
+    channel, n = mechanism.channel, 60
+    estimate = rr.estimate(simulated(mechanism, n)[0], mechanism)
+    means = estimate.tally.reported @ channel.scores(np.arange(channel.m)) / n
+    assert means == pytest.approx(estimate.proportions, rel=1e-9, abs=1e-12)
+    assert n * means == pytest.approx(estimate.counts, rel=1e-9, abs=1e-12)
+    for target, divisor in (("population", n - 1), ("sample", n)):
+        found = replace(estimate, target=target)
+        expected = channel.covariance(means, target) / divisor
+        assert np.allclose(expected, found.covariance, rtol=1e-9, atol=1e-15)
+        errors = np.sqrt(np.maximum(expected.diagonal(), 0))
+        assert np.allclose(errors, found.std_error, rtol=1e-9, atol=1e-12)
 
 
 def plain_channel(channel):
