@@ -1,10 +1,9 @@
-"""Estimates of all mechanisms of the catalogue, as they were when the package was rebuilt.
+"""Estimates of the mechanisms without a matrix, as they were when the package was rebuilt.
 
-frozen.json has what each call of `CALLS` gave then, for seeded reports.  The battery does not hold
-the proportions, variances and intervals of each mechanism from counts to the digit: proportions, or
-covariances, 1.001 times as large failed none of its tests.  What other tests hold by a formula or
-by other software is not here.  Floats are compared to 1e-9, those of fits to 1e-6, near which they
-stop.
+frozen.json has what each call of `CALLS` gave then, for seeded reports.  The battery goes from the
+counts of a mechanism with a matrix to its estimates by a second way; of several samples and of
+reports with many bits it has none.  What other tests hold by a formula or by other software is not
+here.  Floats are compared to 1e-9, those of fits to 1e-6, near which they stop.
 
     python tests/test_freeze.py                 records the calls that are new, and forgets old ones
     python tests/test_freeze.py "estimate, "    records anew also those whose names begin so
@@ -107,14 +106,11 @@ def both_targets(mechanism, names):
     }
 
 
-# test_battery holds the covariances behind each matrix, by enumeration and by another channel.
-PARTS = "tally.reported proportions counts std_error interval"
-PARTS_WITHOUT_MATRIX = "tally.reported proportions counts std_error covariance interval"
+PARTS = "tally.reported proportions counts std_error covariance interval"
 record("estimate", {
-    name: partial(lambda make, names: both_targets(make(), names), make, names)
+    name: lambda make=make: both_targets(make(), PARTS)
     for name, make in EXAMPLES.items()
-    for names in [PARTS if name in WITH_MATRIX else PARTS_WITHOUT_MATRIX]
-    if name not in SILENT
+    if name not in SILENT and name not in WITH_MATRIX
 })  # fmt: skip
 
 # -- estimates, tables of them, intervals --------------------------------------------------------

@@ -215,14 +215,7 @@ def test_variance_and_covariance(name):
     check_moments(EXAMPLES[name]())
 
 
-COUNTED = [
-    name
-    for name in INFORMATIVE
-    if EXAMPLES[name]().groups is None and EXAMPLES[name]().channel.is_multinomial
-]
-
-
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", INFORMATIVE)
 def test_estimates_are_mean_scores_with_the_covariance_of_their_channel(name):
     """From counts of 60 reports; n - 1 for a population, n for these rows alone."""
     mechanism = EXAMPLES[name]()
