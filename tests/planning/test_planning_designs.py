@@ -207,11 +207,14 @@ def test_a_design_for_the_mean_works_everywhere(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "epsilon", "prior"), [(5, 1, None), (11, 2, "worst-case")])
 def test_the_interval_of_the_mean_covers(k, epsilon, prior):
-    """At least 94.5% (95% at 1 in 1e9 of chance), for people of one answer, of two, and of all."""
+    """At least 94.5% (95% at 1 in 1e9 of chance), for people of one answer, of two, and of all.
+
+    1,000 surveys each: a coverage of 86% escapes once in 3,000.
+    """
     scores = np.linspace(-1, 1, k)
     m, rng = optimal_matrix(k, epsilon, "mean", scores, prior), np.random.default_rng(2)
     for theta in (np.eye(k)[0], np.eye(k)[0] * 0.9 + np.eye(k)[-1] * 0.1, np.full(k, 1 / k)):
-        drawn = rng.multinomial(400, m.channel.matrix @ theta, size=1500)
+        drawn = rng.multinomial(400, m.channel.matrix @ theta, size=1000)
         ends = [rr.estimators.Estimate(rr.Tally.from_counts(one, m)).mean(scores) for one in drawn]
         hits = sum(end.low <= theta @ scores <= end.high for end in ends)
         chance.assert_at_least(hits, len(ends), 0.945)
@@ -420,11 +423,11 @@ def test_a_programme_that_fails_says_what_is_possible(monkeypatch):
 
 @pytest.mark.slow
 def test_32_categories_are_solved_in_time():
-    """Each question in under 5 seconds (here a fifth of that)."""
-    begin = time.perf_counter()
+    """All questions in under 5 seconds of the processor (here a fifth of that)."""
+    begin = time.process_time()
     for question in QUESTIONS:
         optimal_matrix(32, 1, question)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize("question", ["proportions", "mean", "distribution"])
