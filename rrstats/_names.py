@@ -204,8 +204,8 @@ def _refused(
         named_only = [name for name in by_name if name not in by_place]
         rule = f"takes only {', '.join(by_place)}" if by_place else "takes nothing"
         hint = f"; give {', '.join(named_only)} by name" if named_only else ""
-        found = "1 argument" if len(args) == 1 else f"{len(args)} arguments"
-        faults.append(f"{rule} by position, found {found}{hint}")
+        number = "1 argument" if len(args) == 1 else f"{len(args)} arguments"
+        faults.append(f"{rule} by position, found {number}{hint}")
     known = {*filled, *keywords, *meant}
     needed = [
         each.name

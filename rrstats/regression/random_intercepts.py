@@ -163,7 +163,8 @@ def _numbered(values: Any) -> tuple[Indices, pd.Index[Any]]:
 
     Of a Categorical it is that of its categories.
     """
-    is_categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
+    is_pandas = isinstance(values, pd.Series | pd.Index | pd.Categorical)
+    is_categorical = is_pandas and isinstance(values.dtype, pd.CategoricalDtype)
     column = values if is_categorical else pd.Series(np.asarray(values, dtype=object))
     codes, labels = pd.factorize(column, sort=True)
     return np.asarray(codes, dtype=np.intp), pd.Index(labels, dtype=object)
