@@ -540,7 +540,7 @@ class ModelRequest:
             lambda argument, column: named_or_values(column, self.frame, argument)
         )
 
-    def sample(self, rows: int) -> Rows:
+    def sampled(self, rows: int) -> Rows:
         """Weights, strata, clusters and replicates of the rows, which may lack some."""
         return rows_of(
             labelled(self.data),
@@ -705,7 +705,7 @@ def open_model(
     private = request.private
     if not rows:
         raise ArgumentValueError("there must be at least one row, found none")
-    sample = request.sample(rows)
+    sample = request.sampled(rows)
     numeric = request.of_people(rows)
     opened = _open_design(request, rows)
     missing_rows = {**absent, **opened.missing(), **private.missing(), **sample.missing}
