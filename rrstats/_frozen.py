@@ -42,7 +42,7 @@ class FrozenDict(dict[Any, Any]):
     _contents: Any
 
     def contents(self, read: Callable[[Any], Contents]) -> Contents:
-        """What a function reads in it; the same function at each call."""
+        """The result of a function that reads it; kept, so it is the same function each time."""
         try:
             contents: Contents = self._contents
         except AttributeError:
@@ -83,14 +83,14 @@ def frozen(document: Any) -> Any:
     return _frozen(document, {})
 
 
-def _frozen(document: Any, known: dict[int, Any]) -> Any:
-    """A part of a document; known : its parts by identity, because hostile ones repeat."""
+def _frozen(document: Any, parts: dict[int, Any]) -> Any:
+    """A part of a document; parts : its frozen parts by identity, because hostile ones repeat."""
     if not isinstance(document, dict | list) or isinstance(document, FrozenDict | FrozenList):
         return document
-    if id(document) not in known:
+    if id(document) not in parts:
         if isinstance(document, dict):
-            part: Any = FrozenDict({key: _frozen(each, known) for key, each in document.items()})
+            part: Any = FrozenDict({key: _frozen(each, parts) for key, each in document.items()})
         else:
-            part = FrozenList([_frozen(each, known) for each in document])
-        known[id(document)] = part
-    return known[id(document)]
+            part = FrozenList([_frozen(each, parts) for each in document])
+        parts[id(document)] = part
+    return parts[id(document)]

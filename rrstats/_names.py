@@ -206,11 +206,11 @@ def _refused(
         hint = f"; give {', '.join(named_only)} by name" if named_only else ""
         number = "1 argument" if len(args) == 1 else f"{len(args)} arguments"
         faults.append(f"{rule} by position, found {number}{hint}")
-    known = {*filled, *keywords, *meant}
+    given_names = {*filled, *keywords, *meant}
     needed = [
         each.name
         for each in listed
-        if each.default is Parameter.empty and each.name in by_name and each.name not in known
+        if each.default is Parameter.empty and each.name in by_name and each.name not in given_names
     ]
     if needed:
         faults.append(f"needs {', '.join(needed)}")

@@ -23,7 +23,7 @@ _NESTED = (Mapping, list, tuple)
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a JSON text says; MetadataError for a key twice in an object, ValueError for no JSON.
+    """The value of a JSON text; MetadataError for a key twice in an object, ValueError for no JSON.
 
     >>> parse_json('{"v": 1}')
     {'v': 1}
@@ -69,16 +69,16 @@ def read_object(
     document: Any, what: str, needed: Collection[str], optional: Collection[str] = ()
 ) -> JsonObject:
     """An object with all needed keys; unknown ones are refused, as they may change its meaning."""
-    known = [*needed, *optional]
+    keys = [*needed, *optional]
     if not isinstance(document, Mapping):
         raise MetadataError(f"{what} must be an object, found {type_name(document)}")
     missing = [key for key in needed if key not in document]
-    unknown = [key for key in document if key not in known]
+    unknown = [key for key in document if key not in keys]
     if missing:
         raise MetadataError(f"{what} needs {missing}")
     if unknown:
         raise MetadataError(
-            f"{what} has unknown keys {cut(unknown)}; known are {known}; a newer rrstats may know "
+            f"{what} has unknown keys {cut(unknown)}; known are {keys}; a newer rrstats may know "
             "them"
         )
     return dict(document)
@@ -107,7 +107,7 @@ _FACTS: dict[str, tuple[Any, ...]] = {
 
 
 class ColumnDocument(NamedTuple):
-    """What the document of a release says of one column, with a checked name and checked facts."""
+    """One column in the document of a release, with a checked name and checked facts."""
 
     name: Hashable
     mechanism: JsonObject

@@ -506,7 +506,7 @@ def _ordinary_outcome(request: ModelRequest) -> ReportColumn:
     values = request.values
     is_categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
     if is_categorical:
-        values = getattr(values, "cat", values).remove_unused_categories()
+        values = pd.Series(values).cat.remove_unused_categories()
     column = ordinary(values)
     if column.k < 2:
         raise ArgumentValueError(f"the outcome must have two categories, found {column.k}")

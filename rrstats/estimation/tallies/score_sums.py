@@ -204,8 +204,8 @@ class RowSums:
     @property
     def first(self) -> Floats:
         """(v, 1, k) sums of w s, times powers of y."""
-        own, every = self.once[:, :1], self.once[:, 1:]
-        return np.asarray(own - every.sum(axis=2, keepdims=True))
+        of_category, every = self.once[:, :1], self.once[:, 1:]
+        return np.asarray(of_category - every.sum(axis=2, keepdims=True))
 
     @property
     def linear(self) -> Floats:
@@ -215,23 +215,23 @@ class RowSums:
     @property
     def second(self) -> Floats:
         """(t, k) sums of w^2 s^2, times powers of y."""
-        _, _, own, cross, every = self.twice.swapaxes(0, 1)
-        return np.asarray(own - 2 * cross + every.sum(axis=1, keepdims=True))
+        _, _, of_category, cross, every = self.twice.swapaxes(0, 1)
+        return np.asarray(of_category - 2 * cross + every.sum(axis=1, keepdims=True))
 
     @cached_property
     def pairs(self) -> Floats:
         """(t, k, k) sums of w^2 s s', times powers of y."""
-        _, _, own, cross, every = self.twice.swapaxes(0, 1)
+        _, _, of_category, cross, every = self.twice.swapaxes(0, 1)
         pairs = every.sum(axis=1)[:, None, None] - cross[:, None] - cross[:, :, None]
-        place = np.arange(own.shape[1])
-        pairs[:, place, place] += own
+        place = np.arange(of_category.shape[1])
+        pairs[:, place, place] += of_category
         return np.asarray(pairs)
 
     @property
     def fourth(self) -> Floats:
         """(k,) sums of w^4 s^4."""
-        own, every = self.fourths
-        return np.asarray(own + every.sum())
+        of_category, every = self.fourths
+        return np.asarray(of_category + every.sum())
 
     @property
     def noise(self) -> Floats:
