@@ -539,7 +539,7 @@ def audited(privatize, epsilon):
         found = privatize(frame)
         return found.astype(object).where(found.notna(), None).to_numpy().tolist()
 
-    claimed = {"epsilon": epsilon, "trials": 20_000, "calls": 400, "level": 1 - 1e-6}
+    claimed = {"epsilon": epsilon, "trials": 20_000, "calls": 100, "level": 1 - 1e-6}
     claimed |= {"unknown": True, "missing": True}
     return rr.audit(lambda records: [tuple(one) for one in release(records)], RECORDS, **claimed)
 
