@@ -219,7 +219,7 @@ ERRORS = {
     "no such column": (lambda f: rr.tally(f, M, columns="anwser"), "did you mean 'answer'"),
     "no such group": (tallied("answer", by="regoin"), "mean 'region'"),
     "no such axis": (lambda f: rr.crosstab(f, "answer", "sx", mechanisms={"answer": M}), "'sx'"),
-    "columns left out": (lambda f: rr.tally(f, M), "give one column as columns='name'"),
+    "columns left out": (lambda f: rr.tally(f, M), "name one column after it"),
     "no mechanism": (lambda f: rr.tally(f, columns="answer"), "no record of (its|their) mechanism"),
     "mapping of others": (tallied("answer", {"answer": M, "second": YES}), "found also"),
     "bad weights": (tallied("answer", weights="bad"), "found 3 of 360 missing, negative or beyond"),

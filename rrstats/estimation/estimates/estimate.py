@@ -77,7 +77,7 @@ from rrstats.estimation.estimates.result import (
     sample_header,
     titled,
 )
-from rrstats.estimation.report_columns.report_frames import ReportRequest
+from rrstats.estimation.report_columns.report_frames import ReportRequest, columns_by_place
 from rrstats.estimation.report_columns.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.moments import ChannelMoments, Moments, contrast_errors
@@ -1336,7 +1336,7 @@ def estimate(
         Where the prob of k-RR differs by row: prob or epsilon is a column of n numbers, or its name
         in a frame; a released frame records it.
     columns, group, by, weights
-        As for `tally`.
+        As for `tally`: after a frame the columns stand first, as in ``rr.estimate(df, "smoker")``.
     mechanism
         The same as categories, as a keyword.
     design : SampleDesign, optional
@@ -1389,13 +1389,14 @@ def estimate(
     (array([0.78, 0.22]), array([0.0304, 0.0304]))
     """
     check_target(target)
+    request = ReportRequest(categories, prob, epsilon, columns, group)
+    request = columns_by_place(reports, request)
     if mechanism is not None:
-        if categories is not None:
+        if request.mechanism is not None:
             raise ArgumentTypeError("give categories or mechanism, found both")
-        categories = mechanism
+        request = replace(request, mechanism=mechanism)
     design = design_of(weights, design, blocks)
     shared = (target, ddof, design.without_rows())
-    request = ReportRequest(categories, prob, epsilon, columns, group)
     if isinstance(reports, Tally):
         _check_tally(reports, request, [by, group, design.replicates, *design.columns.values()])
         return check_estimate(Estimate(reports, *shared))

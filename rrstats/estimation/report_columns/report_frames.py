@@ -267,6 +267,30 @@ def open_frame(data: Any, plan: Any = None) -> ReportFrame | None:
     return None if frame is None else ReportFrame.of(frame, plan)
 
 
+def columns_by_place(data: Any, request: ReportRequest) -> ReportRequest:
+    """The request with the columns that stand after a frame, as in ``rr.estimate(df, "smoker")``.
+
+    A text names a column, and so does a list of texts that are all columns of the frame; the
+    mechanism then stands in the place of prob.  Of values by themselves there are no columns.
+    """
+    names = request.mechanism
+    is_frame = hasattr(type(data), "columns")  # of a lazy frame the property itself computes
+    if request.columns is not None or not is_frame:
+        return request
+    if isinstance(names, str) or (isinstance(names, list) and _are_columns(data, names)):
+        return replace(request, columns=names, mechanism=request.prob, prob=None)
+    return request
+
+
+def _are_columns(data: Any, names: list[Any]) -> bool:
+    """True for texts that are all names of columns; lists of other categories are no names."""
+    if not names or not all(isinstance(name, str) for name in names):
+        return False
+    engine = None if isinstance(data, pd.DataFrame) else open_engine(data)
+    labels = data.columns if engine is None else engine.header.columns
+    return set(names) <= {*labels}
+
+
 def requested_frame(data: Any, request: ReportRequest) -> ReportFrame | None:
     """The frame of a request; None for values by themselves, which have no columns."""
     plain = isinstance(data, list | tuple | np.ndarray | pd.Series)
@@ -280,8 +304,8 @@ def requested_frame(data: Any, request: ReportRequest) -> ReportFrame | None:
         )
     if frame is not None and isinstance(request.mechanism, str):
         raise ArgumentTypeError(
-            "categories must be a list of the possible answers, or a mechanism, found str; give a "
-            "column by name, as in rr.estimate(df, columns='smoker'), or df.rr.estimate('smoker')"
+            "categories must be a list of the possible answers, or a mechanism, found str; a "
+            "column stands first, as in rr.estimate(df, 'smoker', ['no', 'yes'], epsilon=1)"
         )
     return frame
 
@@ -351,8 +375,8 @@ def _only_column(frame: ReportFrame, mechanism: Any) -> Hashable:
         return private[0]
     state = f"reports are in the columns {private}" if private else f"its columns are {names[:20]}"
     raise ArgumentTypeError(
-        "values must be one column, found a frame; give one column as columns='name', or several "
-        f"as a list with a mapping from column to mechanism; {state}"
+        "values must be one column, found a frame; name one column after it, or several as a "
+        f"list, as in rr.estimate(df, 'smoker'); {state}"
     )
 
 

@@ -43,6 +43,7 @@ from rrstats.estimation.report_columns.report_columns import ReportColumn, repor
 from rrstats.estimation.report_columns.report_frames import (
     ReportRequest,
     column_requests,
+    columns_by_place,
     listed,
     requested_frame,
 )
@@ -670,7 +671,8 @@ def tally(
         For a frame, the name of the column of reports; by default the only column with a record or
         with a mechanism in a mapping.  A list of names counts each column separately, with one
         mechanism for all or a mapping from column to mechanism; if the mechanism's reports are
-        tuples, the columns hold their parts.
+        tuples, the columns hold their parts.  Columns with names of text may stand right after the
+        frame, before the mechanism, as in ``rr.tally(df, "smoker", ["no", "yes"], epsilon=1)``.
     by : hashable, array-like of shape (n,), list of either, or DataFrame, optional
         Labels of groups to count separately; rows with a missing label are left out.
     group : hashable or array-like of shape (n,), optional
@@ -710,6 +712,7 @@ def tally(
     """
     design = design_of(weights, design, blocks)
     request = ReportRequest(mechanism, prob, epsilon, columns, group)
+    request = columns_by_place(reports, request)
     counted = count_reports(reports, request, by=by, design=design)
     check_blocks(counted, blocks)
     tallies = {

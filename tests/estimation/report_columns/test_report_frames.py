@@ -220,11 +220,31 @@ def test_what_is_asked_of_a_frame():
         tally(data, {"answer": M}, 0.75, columns="answer")
 
 
-def test_a_column_in_the_place_of_categories_is_told_its_argument():
-    """As privatize takes it; the frame says that it is no word of another call."""
-    frame = pd.DataFrame({"answer": ["no", "yes"]})
-    for call in (tally, rr.estimate):
-        refused(ArgumentTypeError, r"estimate\(df, columns='smoker'\)", call, frame, "answer")
+@pytest.mark.parametrize("call", [tally, rr.estimate])
+def test_columns_stand_after_a_frame(call):
+    """As privatize takes them: a name, or a list of names, and then what made the reports."""
+    frame = pd.DataFrame({"no": ["no", "yes"], "other": ["yes", "yes"]})
+    categories = ["no", "yes"]
+    mechanism = KRR(categories, 0.75)
+    by_name = call(frame, mechanism, columns="no")
+    assert repr(by_name) == repr(call(frame, "no", mechanism))
+    assert repr(by_name) == repr(call(frame, "no", categories, epsilon=mechanism.epsilon))
+    both = call(frame, ["no", "other"], mechanism)
+    assert ["no", "other"] == list(both)
+    assert repr(call(frame, mechanism, columns=["no", "other"])) == repr(both)
+    one = frame[["no"]]
+    released = one.rr.simulate("no", mechanism, seed=1)
+    assert repr(call(released, "no")) == repr(call(released, categories, mechanism.prob))
+    refused(ArgumentValueError, "column 'unheard' is not there", call, frame, "unheard")
+    refused(ArgumentTypeError, "rr.estimate.df, 'smoker', ", call, frame, "no", columns="other")
+
+
+def test_the_mechanism_after_a_column_may_be_a_keyword():
+    """A column in the place of categories is none."""
+    frame = pd.DataFrame({"answer": ["never", "once"]})
+    by_keyword = rr.estimate(frame, "answer", mechanism=M)
+    assert repr(rr.estimate(frame, M, columns="answer")) == repr(by_keyword)
+    refused(ArgumentTypeError, "found both", rr.estimate, frame, "answer", M, mechanism=M)
 
 
 def test_a_path_is_no_frame():
