@@ -142,8 +142,11 @@ def _whole(column: ReportColumn) -> RowScores:
         rows = np.flatnonzero(cells < column.m)
         return RowScores(rows, cells[rows], column.score_table, np.ones(len(rows)))
     scores = column.scores()
-    rows = np.flatnonzero(np.isfinite(scores).all(axis=1))
-    return RowScores(rows, rows, scores, np.ones(len(rows)))
+    rows = np.flatnonzero(~np.isnan(scores[:, 0]))
+    if column.rates is not None:
+        column.rates.check_informative(rows, every=True)
+    # The table is multiplied as a whole, so that no missing report may stay in it.
+    return RowScores(rows, np.arange(len(rows)), scores[rows], np.ones(len(rows)))
 
 
 def _single(read: _PartCodes) -> RowScores:

@@ -10,7 +10,7 @@ from refusals import refused
 from scipy import stats
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.estimation.estimates.association import correlations
 from rrstats.estimation.estimates.crosstab import Crosstab, crosstab
 
@@ -514,3 +514,30 @@ def test_infinite_numbers_are_counted_and_refused(kind):
         correlations(frame.astype({"x": kind}), "x", "y")
     with pytest.raises(ArgumentTypeError, match="column 'x' must be numbers"):
         correlations(frame.assign(x=[1j] * 5), "x", "y")
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_rows_without_information_are_refused(k):
+    """Rows at prob 1/k were left out as missing, with NaN for all; without a report they may be."""
+    n = 200
+    frame = pd.DataFrame({"a": np.arange(n) % k, "y": np.arange(n) ** 2.0, "p": 0.8})
+    reports = rr.simulate(frame, "a", list(range(k)), prob="p", seed=1).astype({"a": "Int64"})
+    reports.loc[:9, "p"] = 1 / k
+    refused(NotIdentifiableError, f"10 of 200 .* 1/{k}", rr.correlations, reports, "a", "y")
+    reports.loc[:9, "a"] = pd.NA
+    pairs = [rr.correlations(rows, "a", "y").values for rows in (reports[10:], reports)]
+    np.testing.assert_allclose(*pairs, rtol=1e-12)
+
+
+def test_missing_reports_of_several_categories_are_left_out():
+    """One missing report of unary encoding made all correlations NaN."""
+    mechanism = rr.mechanisms.UnaryEncoding(LETTERS, 0.7, 0.2)
+    reports = rr.simulate(pd.Series(LETTERS * 60, dtype=object), mechanism, seed=1)
+    frame = pd.DataFrame({"a": reports.astype(object), "y": np.arange(180) ** 2.0})
+    frame.loc[:9, "a"] = None
+    options = {"mechanisms": {"a": mechanism}, "values": {"a": [1, 2, 4]}}
+    pairs = [rr.correlations(rows, "a", "y", **options) for rows in (frame[10:], frame)]
+    assert np.isfinite(pairs[0].values).all()
+    for name in ("values", "std_error"):
+        np.testing.assert_allclose(*(getattr(each, name) for each in pairs), rtol=1e-12)
+    assert [(170, 0), (170, 10)] == [(each.n, each.n_missing) for each in pairs]
