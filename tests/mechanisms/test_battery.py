@@ -215,21 +215,69 @@ def test_variance_and_covariance(name):
     check_moments(EXAMPLES[name]())
 
 
-@pytest.mark.parametrize("name", INFORMATIVE)
-def test_estimates_are_mean_scores_with_the_covariance_of_their_channel(name):
-    """From counts of 60 reports; n - 1 for a population, n for these rows alone."""
-    mechanism = EXAMPLES[name]()
-    channel, n = mechanism.channel, 60
-    estimate = rr.estimate(simulated(mechanism, n)[0], mechanism)
-    means = estimate.tally.reported @ channel.scores(np.arange(channel.m)) / n
-    assert means == pytest.approx(estimate.proportions, rel=1e-9, abs=1e-12)
-    assert n * means == pytest.approx(estimate.counts, rel=1e-9, abs=1e-12)
-    for target, divisor in (("population", n - 1), ("sample", n)):
+BITS = [name for name in EXAMPLES if not isinstance(EXAMPLES[name](), REPORTS_LABELS)]
+SEVERAL = [name for name in EXAMPLES if EXAMPLES[name]().groups is not None]
+
+
+def check_estimate(estimate, proportions, covariances):
+    """The numbers of an estimate are these, and what follows from them, of both targets."""
+    assert np.allclose(proportions, estimate.proportions, rtol=1e-9, atol=1e-12)
+    assert np.allclose(estimate.n * proportions, estimate.counts, rtol=1e-9, atol=1e-12)
+    for target, expected in zip(("population", "sample"), covariances, strict=True):
         found = replace(estimate, target=target)
-        expected = channel.covariance(means, target) / divisor
         assert np.allclose(expected, found.covariance, rtol=1e-9, atol=1e-15)
-        errors = np.sqrt(np.maximum(expected.diagonal(), 0))
-        assert np.allclose(errors, found.std_error, rtol=1e-9, atol=1e-12)
+        variances = np.maximum(expected.diagonal(), 0)
+        assert np.allclose(variances, np.maximum(found.variance, 0), rtol=1e-9, atol=1e-15)
+        assert np.allclose(np.sqrt(variances), found.std_error, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", INFORMATIVE + BITS)
+def test_estimates_are_mean_scores_with_the_covariance_of_their_channel(name):
+    """From 60 reports; n - 1 for a population, n for these rows alone."""
+    mechanism = EXAMPLES[name]()
+    reports, _ = simulated(mechanism, 60)
+    means = rr.estimators.debias_reports(reports, mechanism).mean(axis=0)
+    covariances = [
+        mechanism.channel.covariance(means, target) / divisor
+        for target, divisor in (("population", 59), ("sample", 60))
+    ]
+    check_estimate(rr.estimate(reports, mechanism), means, covariances)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_estimates_of_several_samples_are_sums_over_samples(name):
+    """From 60 reports: a mean of scores if each sample knows the truth, else all are solved."""
+    mechanism = EXAMPLES[name]()
+    reports, group = simulated(mechanism, 60)
+    codes = np.array([mechanism.report_space.code(report) for report in reports])
+    samples = np.array([mechanism.groups.index(label) for label in group["group"]])
+    matrices = [part.channel.matrix for part in mechanism.parts]
+    n = 60
+    sizes = np.bincount(samples)
+    rates = [
+        np.bincount(codes[samples == s], minlength=len(matrix)) / sizes[s]
+        for s, matrix in enumerate(matrices)
+    ]
+    recode = recode_matrix(mechanism.channel)
+    alone = all(np.linalg.matrix_rank(matrix) == len(recode.T) for matrix in matrices)
+    if alone:
+        scores = [recode @ np.linalg.inv(matrix) for matrix in matrices]
+        parts = list(zip(sizes, scores, rates, strict=True))
+        proportions = sum(size * score @ rate for size, score, rate in parts) / n
+        squares = [(score * rate) @ score.T for score, rate in zip(scores, rates, strict=True)]
+        square = sum(size * each for size, each in zip(sizes, squares, strict=True)) / n
+        population = (square - np.outer(proportions, proportions)) / (n - 1)
+        rows = (square - np.diag(proportions)) / n
+    else:
+        weights = np.split(recode @ np.linalg.pinv(np.vstack(matrices)), len(matrices), axis=1)
+        parts = list(zip(sizes, weights, rates, strict=True))
+        proportions = sum(weight @ rate for _, weight, rate in parts)
+        within = [w @ (np.diag(f) - np.outer(f, f)) @ w.T for _, w, f in parts]
+        population = sum(each / (size - 1) for each, size in zip(within, sizes, strict=True))
+        # Neyman (1923): people came to samples by chance, so their own spread is taken off.
+        spread = np.diag(proportions) - np.outer(proportions, proportions)
+        rows = ((n - 1) * population - spread) / n
+    check_estimate(rr.estimate(reports, mechanism, **group), proportions, [population, rows])
 
 
 def plain_channel(channel):
