@@ -28,15 +28,23 @@ def caught_by(function, *arguments, **options):
 
 
 REFUSAL = (
-    "{} of {} answers{} are not among the 2 categories (answer type: {}), and {} more missing; {} "
+    "{} of {} answers{} are not among the 2 categories (answer type: {}), and {} more missing; {}{} "
     "lists them for the data curator; unknown='uniform' replaces each by a random category, as "
     "OpenDP does; for missing ones give missing='uniform' or missing='keep' (which publishes who "
     "did not answer), or declare None among the categories (--with-missing)"
 )
 
+CODES_MAY_BE_MEANT = (
+    "if they are codes, map each code, in the answers' type, to its label, as in "
+    "{1: 'never', 2: 'once'}; "
+)
+
 
 def test_the_refusal_counts_names_the_column_and_says_the_ways_on():
-    """The same sentence for any answers: counts and declarations, no value."""
+    """The same sentence for any answers: counts and declarations, no value.
+
+    Where the counts say that no answer of a column of objects fits, codes may be meant.
+    """
     for answers, unknown, missing in (
         (ANSWERS, 1, 1),
         (["zz"] * 99 + [None], 99, 1),
@@ -45,7 +53,8 @@ def test_the_refusal_counts_names_the_column_and_says_the_ways_on():
         text = refused(UnknownAnswersError, "answers", rr.privatize, answers, ["a", "b"], 0.75)
         kind = text.split("answer type: ")[1].split(")")[0]
         call = "rr.check(answers, ['a', 'b'])"
-        counts = (unknown, len(answers), "", kind, missing, call)
+        way_on = CODES_MAY_BE_MEANT if unknown + missing == len(answers) else ""
+        counts = (unknown, len(answers), "", kind, missing, way_on, call)
         assert REFUSAL.format(*counts) == text
 
 
@@ -66,7 +75,8 @@ def test_the_refusal_has_the_call_that_shows_more():
         text = refused(UnknownAnswersError, "answers", rr.privatize, values, design)
         is_object = not isinstance(values, pa.Table) and frame["vote"].dtype == object  # pandas 2
         kind = "any" if is_object else "str"
-        assert REFUSAL.format(17, 18, " of column 'vote'", kind, 1, call) == text
+        way_on = CODES_MAY_BE_MEANT if is_object else ""
+        assert REFUSAL.format(17, 18, " of column 'vote'", kind, 1, way_on, call) == text
     assert eval(f"frame.rr.check('vote', {declared})")["count"].tolist() == [9, 8, 1]
     wide = rr.KRR([f"a long name of category {i}" for i in range(12)], 0.75)
     text = refused(UnknownAnswersError, "answers", frame.rr.privatize, "vote", wide)
