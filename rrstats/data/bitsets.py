@@ -354,7 +354,7 @@ class Subsets(ReportCodec):
         return bits
 
     def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
-        """Return the form of reports in a container, as `Column.layout` says."""
+        """Return the form of reports in a container, as `ReportCodec.layout` says."""
         family = column.family
         if family == "list":
             return ReportLayout(np.dtype(object), lambda n: _objects(n, np.ndarray.tolist))

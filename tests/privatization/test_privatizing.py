@@ -28,8 +28,8 @@ def caught_by(function, *arguments, **options):
 
 
 REFUSAL = (
-    "{} of {} answers{} are not among the 2 categories (answer type: {}), and {} more missing; {}{} "
-    "lists them for the data curator; unknown='uniform' replaces each by a random category, as "
+    "{} of {} answers{} are not among the 2 categories (answer type: {}), and {} more missing; {}"
+    "{} lists them for the data curator; unknown='uniform' replaces each by a random category, as "
     "OpenDP does; for missing ones give missing='uniform' or missing='keep' (which publishes who "
     "did not answer), or declare None among the categories (--with-missing)"
 )

@@ -7,4 +7,6 @@ of association are `product_moment`, `odds_ratio` and `cramers_v`, and `associat
 correlations of columns.  `means` and `quantiles` are of a number in true groups.  `noncompliance`
 has bounds where people do not follow, `control_questions` a correction, `pooled` what groups share.
 `two_samples` has the numbers of a difference, and `pairwise` those of all pairs of groups.
+`estimated_number` is one number with its interval, `group_labels` names groups, and
+`counting_accessor` is what accessors of engines have in common.
 """
