@@ -415,12 +415,7 @@ def _of_objects(categories: Categories) -> Encoder:
     k = categories.k
     dtype = categories.dtype
 
-    def codes_of(cells: Any) -> Codes:
-        listed = objects_in(cells)
-        types = set(map(type, listed))
-        if not (types <= _HONEST_TYPES or types <= {bool, type(None)}):
-            with silent(listed):
-                return np.fromiter(map(categories.code, listed), dtype, len(listed))
+    def codes_of_honest(listed: list[Any], types: set[type]) -> Codes:
         table: dict[Any, int] = categories.bool_codes if bool in types else categories.value_codes
         codes = np.fromiter(map(table.get, listed, repeat(k)), dtype, len(listed))
         if float in types:  # NaN, which is never among the keys of a dict
@@ -428,5 +423,14 @@ def _of_objects(categories: Categories) -> Encoder:
             nan = [row for row in unknown if listed[row] != listed[row]]
             codes[nan] = categories.absent_code
         return codes
+
+    def codes_of(cells: Any) -> Codes:
+        listed = objects_in(cells)
+        with silent():
+            with contextlib.suppress(Exception):  # of a class that says that it is another
+                types = set(map(type, listed))
+                if types <= _HONEST_TYPES or types <= {bool, type(None)}:
+                    return codes_of_honest(listed, types)
+            return np.fromiter(map(categories.code, listed), dtype, len(listed))
 
     return codes_of

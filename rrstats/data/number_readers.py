@@ -45,7 +45,7 @@ def _number_reader(dtype: Any) -> NumberReader:
         listed = objects_in(cells)
         numbers = np.empty(len(listed))
         others = []
-        with silent(listed):
+        with silent():
             for place, cell in enumerate(listed):
                 try:
                     numbers[place] = number_of(cell)

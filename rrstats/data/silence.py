@@ -1,74 +1,48 @@
 """Cells that are objects, looked at in silence.
 
 The methods of an object may warn, and its warning would tell of an answer.  The filters of
-`warnings` are those of the whole process: so the first thread that looks at such cells changes
-them, and the last one restores them.  No lock is held while a method of an object runs.
+`warnings` are those of the whole process: so the filter here stands among them for a while, and
+ignores only what is said in a thread that looks at such cells.  Warnings of other threads are
+heard, and a copy of the filters that another thread, or a forked process, restores later is
+harmless.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import warnings
-from contextlib import AbstractContextManager, nullcontext
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from fractions import Fraction
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
-import numpy as np
 
-_SILENT_TYPES = frozenset(
-    {str, np.str_, bytes, bool, int, float, type(None)}
-    | {Decimal, Fraction, date, datetime, time, timedelta}
-)
-"""Classes whose own methods never warn; cells of these leave the filters as they are."""
-
-
-class _Silence:
-    """Silence in any number of threads; entering and leaving take a lock for a moment."""
+class _Silence(threading.local):
+    """A block that shows no warning of its thread, and the pattern of the filter that says so."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self._threads = 0
-        self._filters = warnings.catch_warnings(action="ignore")
+        self._changed: list[Any] = []
+
+    def match(self, _: str) -> bool:
+        """True for every text, in a thread that is in a block."""
+        return bool(self._changed)
 
     def __enter__(self) -> None:
-        with self.lock:
-            if not self._threads:
-                self._filters = warnings.catch_warnings(action="ignore")
-                self._filters.__enter__()
-            self._threads += 1
+        filters: Any = warnings.filters
+        filters.insert(0, _FILTER)
+        self._changed.append(filters)
 
     def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self._threads -= 1
-            if not self._threads:
-                self._filters.__exit__(None, None, None)
-
-    def restart(self) -> None:
-        """Restore the filters in a forked process, which has none of the other threads."""
-        if self._threads:
-            self._threads = 0
-            self._filters.__exit__(None, None, None)
-        self.lock.release()
+        with suppress(ValueError):  # the filters may have been reset
+            self._changed.pop().remove(_FILTER)
 
 
 _SILENCE = _Silence()
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_SILENCE.lock.acquire,
-        after_in_parent=_SILENCE.lock.release,
-        after_in_child=_SILENCE.restart,
-    )
+_FILTER = ("ignore", _SILENCE, Warning, None, 0)
 
 
-def silent(cells: list[Any]) -> AbstractContextManager[None]:
-    """A block that shows no warning, if the methods of some cells may warn."""
-    if set(map(type, cells)) <= _SILENT_TYPES:
-        return nullcontext()
+def silent() -> AbstractContextManager[None]:
+    """A block that shows no warning of this thread: methods of cells may warn."""
     if getattr(sys.flags, "context_aware_warnings", False):  # each thread has its filters
         return warnings.catch_warnings(action="ignore")
     return _SILENCE

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import numbers
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -41,7 +42,31 @@ class LoudFloat(float):
     __eq__ = warning(True)
 
 
-@pytest.mark.parametrize("answer", [Loud(), LoudFloat(1.5), (Loud(),)], ids=lambda a: type(a))
+class Disguise(type):
+    """A class of classes: those say that they are text, or raise."""
+
+    __hash__ = warning(hash(str))
+    __eq__ = warning(True)
+
+
+class Raising(type):
+    def __hash__(cls):
+        raise ValueError("an answer is here")
+
+
+class Disguised(metaclass=Disguise):
+    def __hash__(self):
+        raise ValueError("an answer is here")
+
+
+class RaisingClass(metaclass=Raising):
+    """An answer whose class cannot stand in a set."""
+
+
+LOUD = [Loud(), LoudFloat(1.5), (Loud(),), Disguised(), RaisingClass()]
+
+
+@pytest.mark.parametrize("answer", LOUD, ids=lambda a: type(a).__name__)
 @pytest.mark.parametrize(
     "mechanism",
     [rr.number(0.0, 10.0), [0, 1], [0.5, 1.5], ["no", "yes"]],
@@ -61,19 +86,39 @@ def test_no_answer_is_heard(held, mechanism, answer):
     assert [] == heard
 
 
-def test_silence_ends_with_the_last_thread():
-    """A thread that ends first does not end the silence of the other; the filters come back."""
+def test_silence_is_that_of_one_thread_until_its_last_block_ends():
+    """A block inside another does not end it; warnings of other threads are heard all the time."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        first = silent([object()])
-        second = silent([object()])
-        first.__enter__()
-        second.__enter__()
-        first.__exit__(None, None, None)
-        warnings.warn("silent", stacklevel=1)
-        second.__exit__(None, None, None)
-        warnings.warn("heard", stacklevel=1)
-    assert ["heard"] == [str(one.message) for one in heard]
+        with silent():
+            with silent():
+                warnings.warn("silent", stacklevel=1)
+            warnings.warn("silent", stacklevel=1)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(warnings.warn, "of another thread").result()
+        warnings.warn("of this thread", stacklevel=1)
+    assert ["of another thread", "of this thread"] == [str(one.message) for one in heard]
+
+
+def test_filters_that_another_thread_restores_are_not_silent():
+    """Filters that were copied in a block, and restored after it, let all warnings through."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        others = warnings.catch_warnings()
+        with silent():
+            others.__enter__()
+        warnings.warn("in the copy", stacklevel=1)
+        others.__exit__(None, None, None)
+        warnings.warn("restored", stacklevel=1)
+    assert ["in the copy", "restored"] == [str(one.message) for one in heard]
+
+
+def test_filters_may_be_reset_in_silence():
+    """A method that resets the filters ends the silence, and the block ends without an error."""
+    with warnings.catch_warnings():
+        with silent():
+            warnings.resetwarnings()
+        assert [] == warnings.filters
 
 
 class Computed(Loud):
@@ -94,24 +139,36 @@ def test_no_lock_is_held_while_a_method_runs():
     assert 1 == len(rr.privatize([Computed()], rr.number(0.0, 10.0), epsilon=1))
 
 
-def filters_are_restored(before):
-    """Exit with 0 if the filters are those from before, and silence works again."""
-    restored = before == warnings.filters
-    with silent([object()]):
-        changed = before != warnings.filters
-    raise SystemExit(not (restored and changed and before == warnings.filters))
+def is_heard():
+    """True if a warning of this thread is heard, which is an error in this suite."""
+    try:
+        warnings.warn("is it heard?", stacklevel=1)
+    except UserWarning:
+        return True
+    return False
+
+
+def check_child(is_silent):
+    """Exit with 0 if a forked child is silent as it must be, and silence works in it."""
+    before = is_heard()
+    with silent():
+        inside = is_heard()
+    raise SystemExit((not is_silent, False) != (before, inside))
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_forked_process_is_not_silent_for_ever():
-    """A child that is forked while another thread reads objects has the filters from before."""
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_forked_process_has_the_silence_of_its_thread(is_silent):
+    """A child is silent if its thread was, and not for ever if another thread read objects."""
     if "fork" not in multiprocessing.get_all_start_methods():
         pytest.skip("this system cannot fork")
-    before = warnings.filters[:]
-    with silent([object()]):
-        child = multiprocessing.get_context("fork").Process(
-            target=filters_are_restored, args=(before,)
-        )
-        child.start()
+    child = multiprocessing.get_context("fork").Process(target=check_child, args=(is_silent,))
+    with silent():
+        if is_silent:
+            child.start()
+        else:
+            other = threading.Thread(target=child.start)
+            other.start()
+            other.join(20)
         child.join(20)
     assert 0 == child.exitcode
