@@ -93,6 +93,7 @@ class UnitCounts:
     powers : (4, u) sums over the rows of w, w^2, 1/w and 1/w^2.
     Both are None if every weight is 1.
     replicates : sums of replicate weights, if there are any; then there is one unit.
+    samples : of a sum, the units and ``drawn`` of samples of which more groups may be added.
     """
 
     units: SampleUnits
@@ -103,6 +104,7 @@ class UnitCounts:
     weights: Floats | None = None
     powers: Floats | None = None
     replicates: ReplicateSums | None = None
+    samples: tuple[tuple[SampleUnits, Counts], ...] = ()
 
     @classmethod
     def of_sample(cls, rows: int, reported: Counts) -> UnitCounts:
@@ -126,6 +128,13 @@ class UnitCounts:
         return np.broadcast_to(self.rows.astype(np.float64), (4, len(self.rows)))
 
     @property
+    def open_samples(self) -> tuple[tuple[SampleUnits, Counts], ...]:
+        """Units and ``drawn`` of the samples that have rows elsewhere; groups share the array."""
+        if self.drawn.sum() == self.rows.sum():
+            return ()
+        return self.samples or ((self.units, self.drawn),)
+
+    @property
     def replication(self) -> Replication | None:
         """The rule by which variances follow from replicate weights; None without any."""
         return None if self.replicates is None else self.replicates.replication
@@ -139,10 +148,15 @@ class UnitCounts:
         units, self_units, other_units = _all_units(self.units, other.units)
         drawn = np.zeros(len(units), dtype=np.int64)
         drawn[self_units] += self.drawn
-        if other is not self and other.drawn is self.drawn:
-            drawn = self.drawn  # groups of one sample share it, and its rows count once
-        else:
-            drawn[other_units] += other.drawn
+        drawn[other_units] += other.drawn
+        samples = self.open_samples
+        known = {id(sample_drawn) for _, sample_drawn in samples}
+        for sample in () if other is self else other.open_samples:
+            sample_units, sample_drawn = sample
+            if id(sample_drawn) in known:  # groups of one sample, whose rows count once
+                drawn[units.places_of(sample_units.keys)] -= sample_drawn
+            else:
+                samples += (sample,)
         self_places = self_units[self.places]
         other_places = other_units[other.places]
         places = np.union1d(self_places, other_places)
@@ -160,8 +174,13 @@ class UnitCounts:
 
         rows = total(self.rows, other.rows, 0)
         reported = total(self.reported, other.reported, 0)
+        if (rows > drawn[places]).any():
+            raise ArgumentValueError(
+                "tallies to be added must be of other rows, found more reports than their sample "
+                "has rows: a group is in both"
+            )
         if self.weights is None and other.weights is None:
-            return UnitCounts(units, drawn, places, rows, reported)
+            return UnitCounts(units, drawn, places, rows, reported, samples=samples)
         weights = total(self.sums, other.sums, 1)
         powers = total(self.totals, other.totals, 1)
         replicates = None
@@ -169,7 +188,9 @@ class UnitCounts:
             pairs = zip(self.replicates.arrays, other.replicates.arrays, strict=True)
             sums = (total(array, other_array, 0) for array, other_array in pairs)
             replicates = ReplicateSums(self.replicates.replication, *sums)
-        return UnitCounts(units, drawn, places, rows, reported, weights, powers, replicates)
+        return UnitCounts(
+            units, drawn, places, rows, reported, weights, powers, replicates, samples
+        )
 
     def equals(self, other: UnitCounts) -> bool:
         """True where both have the same counts; units without rows do not matter."""

@@ -98,7 +98,9 @@ def test_not_a_column():
     frame["name"] = rr.privatize(frame["name"], M)
     frame.attrs["rrstats"] = {"v": 1, "columns": []}
     for mechanism in (None, M):
-        refused(ArgumentTypeError, "found a frame; give one column", rr.tally, frame, mechanism)
+        refused(
+            ArgumentTypeError, "found a frame; name one column after it", rr.tally, frame, mechanism
+        )
     assert frame.rr.tally("name", M).n == 6
 
 
@@ -296,3 +298,26 @@ def test_groups_of_one_sample_add_to_the_sample(kind):
     assert rr.estimate(whole).std_error.tolist() == rr.estimate(added).std_error.tolist()
     of_two = [tally.counts.drawn.tolist() for tally in (whole + whole, groups["a"] + groups["a"])]
     assert [[40, 40, 40]] * 2 == of_two
+
+
+@pytest.mark.parametrize("kind", ["strata", "clusters", "weights"])
+def test_groups_of_two_samples_add_in_any_order(kind):
+    """Regions over months or months over regions: the rows of each month count once."""
+    mechanism = rr.KRR(["no", "yes"], 0.75)
+    groups, whole = [], []
+    for month, missing in ((1, 0), (2, 7)):
+        reports = pd.Series((["yes", "no", "yes", "no", "no"] * 12)[month:], dtype=object)
+        reports[:missing] = None
+        n = len(reports)
+        units = pd.Series(2.0 ** (np.arange(n) * month % 3 + month))
+        design = rr.SampleDesign(**{kind: units})
+        by = pd.Series(list("abccb") * 12)[:n]
+        groups.append(rr.tally(reports, mechanism, by=by, design=design))
+        whole.append(rr.tally(reports, mechanism, design=design))
+    of_regions = [groups[0][region] + groups[1][region] for region in "abc"]
+    expected = rr.estimate(sum(whole)).std_error.tolist()
+    for added in (sum(of_regions), of_regions[2] + sum(of_regions[:2]), sum(whole)):
+        assert sum(whole) == added
+        assert pytest.approx(expected, rel=1e-12) == rr.estimate(added).std_error.tolist()
+    twice = of_regions[2] + of_regions[1]
+    refused(ArgumentValueError, "a group is in both", lambda: twice + of_regions[1] + twice)
