@@ -42,6 +42,15 @@ def test_power_golden(n, share, mechanism, options, expected):
     assert expected == pytest.approx(found, rel=1e-12)
 
 
+def test_goodness_of_fit_of_two_categories_is_a_two_sided_normal_test():
+    """With the null's variance; a noncentral chi-squared of one degree is a square of it."""
+    n, real, null, z = 400, 1 / 4 + 0.3 / 2, 1 / 4 + 0.2 / 2, 2.5758293035489004  # alpha = 1%
+    shift = (real - null) / math.sqrt(null * (1 - null) / n)
+    expected = sum(scipy.special.ndtr(side * shift - z) for side in (1, -1))
+    found = power(n, [0.7, 0.3], WARNER, against=[0.8, 0.2], alpha=0.01)
+    assert expected == pytest.approx(found, rel=1e-10)
+
+
 def test_groups_of_unequal_size_are_pooled_by_their_size():
     """A group of 300 with 0.4 and one of 100 with 0.2 have 0.35 in common if they do not differ."""
     options = {"other": 0.2, "ratio": 1 / 3, "exact": False}
