@@ -239,6 +239,10 @@ def check_exactly_one(**arguments: object) -> str:
     return names[0]
 
 
+FROM_COUNTS = "rr.estimate(rr.Tally.from_counts({'yes': 400, 'no': 600}, mechanism))"
+"""The call for counts of reports, which answers all who give them elsewhere."""
+
+
 def check_left_out(why: str, **arguments: object) -> None:
     """Raise for arguments that repeat or exclude others which the call has."""
     names = [name for name, value in arguments.items() if value is not None]

@@ -121,14 +121,19 @@ def did_you_mean(name: object, names: Iterable[object]) -> str:
 
 
 def _answered(call: str, wrong: str, keywords: Sequence[str]) -> tuple[str, str] | None:
-    """The right keyword for a wrong one, or "", and the words of a message; None if unknown."""
+    """The right keyword for a wrong one, or "", and the end of a message; None if unknown."""
     for answer in answers().keywords.get(wrong, ()):
         if answer.fits(call, keywords):
             reason = f", {answer.reason}" if answer.instead and answer.reason else answer.reason
             way_on = f"; give {answer.instead}{reason}" if answer.instead else f": {reason}"
-            return answer.instead, f"takes no {wrong}{way_on}"
+            return answer.instead, way_on
     near = nearest(wrong, keywords)
-    return None if near is None else (near, f"takes no {wrong}; did you mean {near}?")
+    return None if near is None else (near, f"; did you mean {near}?")
+
+
+def _takes_no_counts(call: str, keywords: Sequence[str]) -> bool:
+    """True for a function that people give counts of reports, which go elsewhere."""
+    return any(answer.fits(call, keywords) for answer in answers().keywords["counts"])
 
 
 def _wrong_keywords(
@@ -141,15 +146,17 @@ def _wrong_keywords(
 'takes no metod; did you mean method?']
     """
     meant: set[str] = set()
-    sentences: list[str] = []
+    alike: dict[str, list[str]] = {}  # names by their answer, which is said once
     unknown: list[str] = []
     for name in wrong:
         answered = _answered(call, name, keywords)
         if answered is None:
             unknown.append(name)
         else:
-            meant.add(answered[0])
-            sentences.append(answered[1])
+            instead, way_on = answered
+            meant.add(instead)
+            alike.setdefault(way_on, []).append(name)
+    sentences = [f"takes no {' and no '.join(names)}{way_on}" for way_on, names in alike.items()]
     if unknown:
         listed = f"its arguments are {', '.join(keywords)}" if keywords else "it takes no arguments"
         sentences.append(f"takes no {' and no '.join(unknown)}; {listed}")
@@ -193,12 +200,14 @@ def _refused(
 
     takes_any = options is None and Parameter.VAR_KEYWORD in kinds
     wrong = [] if takes_any else [name for name in keywords if name not in by_name]
+    if args and type(args[0]) is int and _takes_no_counts(call, by_name):
+        wrong = [*wrong, "counts"]
     meant, faults = _wrong_keywords(call, wrong, by_name)
     filled = by_place[: len(args)]
+    twice = [name for name in keywords if name in filled]
     faults += [
         f"takes {name} once, found it by position and by name; the order is {', '.join(by_place)}"
-        for name in keywords
-        if name in filled
+        for name in twice
     ]
     if len(args) > len(by_place) and Parameter.VAR_POSITIONAL not in kinds:
         named_only = [name for name in by_name if name not in by_place]
@@ -216,7 +225,7 @@ def _refused(
         faults.append(f"needs {', '.join(needed)}")
     if not faults:
         return None
-    if needed or len(faults) > 1:
+    if needed or twice or len(faults) > 1:
         example = answers().examples.get(function.__qualname__.removesuffix(".__init__"))
         faults[-1] += f"; for example {example}" if example else ""
     text = "  It ".join(fault if fault[-1] == "?" else f"{fault}." for fault in faults)
@@ -362,6 +371,9 @@ class MissingMemberError(AttributeError):
 
     def __str__(self) -> str:
         return missing_member(*self.args)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class MissingMembers:

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
+from rrstats._checks import FROM_COUNTS
+from rrstats._names import answers
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -106,7 +108,7 @@ MESSAGES = {
     "counts as reports": (
         lambda: rr.estimate([120, 880], M),
         UnknownAnswersError,
-        "for counts of reports give rr.Tally.from_counts(counts, mechanism)",
+        f"counts of reports go to {FROM_COUNTS}",
     ),
     "names of carry": (
         lambda: REPORTS.rr.carry(names=["vote"]),
@@ -158,6 +160,14 @@ MESSAGES = {
         ArgumentValueError,
         "got 'nothing'; no folder has this name either",
     ),
+    "phi of a larger table": (
+        lambda: rr.estimators.Crosstab.from_counts(
+            [[25, 15], [16, 14], [9, 21]], {"health": ["poor", "fair", "good"], "sex": ["f", "m"]}
+        ).association("phi"),
+        ArgumentValueError,
+        "phi and odds_ratio are for two by two categories, found 3 categories in column 'health'; "
+        "take cramers_v",
+    ),
     "a policy to audit": (
         lambda: rr.audit(M, unknown="warn"),
         ArgumentTypeError,
@@ -192,6 +202,13 @@ def test_two_columns_of_one_name_cannot_be_saved(pa, tmp_path, ending):
     with pytest.raises(ArgumentValueError, match="'age' is the name of several; rename them"):
         frame.rr.to_parquet(path) if ending == "parquet" else frame.rr.to_csv(path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_call_for_counts_of_reports_runs():
+    """All who give counts elsewhere are told one call, by code and by the table of wrong names."""
+    estimate = eval(FROM_COUNTS, {"rr": rr, "mechanism": M})  # the text is our own
+    assert 1000 == estimate.n
+    assert FROM_COUNTS in answers().keywords["counts"][0].reason
 
 
 def test_crosstab_takes_a_list_of_columns():

@@ -150,6 +150,36 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
         (lambda: rr.planning.power(9, p1=0.1, p2=0.2), "no p1; give proportion.  It takes no p2"),
         (lambda: rr.means(pd.DataFrame(), "a", "b"), r"df.rr.means\('age', 'smoker'\)"),
         (lambda: rr.difference(0.3, 0.3), r"goodness_of_fit\(estimate, 0.3\) tests a number"),
+        (lambda: rr.privatize(None, "a", total_epsilon=2), r"rr.planning.plan\(columns, 2\)"),
+        (lambda: rr.privatize(None, "a", budget=2), "epsilon is that of each column"),
+        (lambda: rr.privatize(None, "a", low=0, high=9), r"no low and no high: .*rr.number\(0, 50"),
+        (lambda: rr.planning.sample_size(0.1, 0.1, k=4), "give mechanism, .* as in mechanism=4"),
+        (lambda: rr.planning.half_width(9, 0.1, categories=4), "give mechanism, which may be"),
+        (lambda: rr.surveys.forced_response(yes=4, n=10), r"no yes and no n: .*from_counts\(\{"),
+        (lambda: rr.surveys.crosswise(yes=4, n=10), r"go to rr.estimate\(rr.Tally.from_c"),
+        (lambda: rr.surveys.forced_response(4, 10), r"go to rr.estimate\(rr.Tally.from_counts"),
+        (lambda: rr.surveys.two_coin(4, 10), r"go to rr.estimate\(rr.Tally.from_counts"),
+        (lambda: rr.surveys.warner(4, 0.3), r"go to rr.estimate\(rr.Tally.from_counts"),
+        (lambda: rr.estimate(4, 10), r"go to rr.estimate\(rr.Tally.from_counts"),
+        (lambda: rr.estimate(counts={"no": 4}, mechanism=M), r"go to rr.estimate\(rr.Tally.from_c"),
+        (lambda: rr.estimate({"no": 4, "yes": 6}, M), r"go to rr.estimate\(rr.Tally.from_counts"),
+        (lambda: rr.planning.compare_designs(["warner"], epsilon=1), r"compare_designs\(1, prop"),
+        (lambda: rr.SampleDesign(nest=True), "takes no nest: clusters are nested in strata"),
+        (lambda: rr.estimate(REPORTS, M).mean(scores=[0, 1]), "takes no scores; give values"),
+        (lambda: rr.estimate(REPORTS, M, group=REPORTS), "groups to compare are by=, as in"),
+        (
+            lambda: rr.difference(rr.estimate(REPORTS, M).mean([0, 1]), None),
+            r"rr.difference\(a, b\).mean\(values\)",
+        ),
+        (
+            lambda: rr.hypotheses.independence(rr.estimate(REPORTS, M, by=REPORTS)),
+            r"rr.hypotheses.homogeneity\(groups\)",
+        ),
+        (
+            lambda: rr.privatize(pd.DataFrame(), ["a"], {"a": ["no"]}, epsilon=1),
+            "a mapping from column to categories stands in the place of columns",
+        ),
+        (lambda: rr.privatize(pd.DataFrame(), epsilon=4), r"one epsilon for all, rr.planning.plan"),
         (lambda: rr.client.new_key(1), "new_key takes nothing by position, found 1 argument$"),
     ],
 )
@@ -385,9 +415,17 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
         (
             rr,
             "sample_size",
-            r"it is rr.planning.sample_size, as in rr.*size\(0.02, 0.1, epsilon=1\)$",
+            r"it is rr.planning.sample_size, as in rr.*size\(0.02, 0.1, 4, epsilon=1\)$",
         ),
         (rr.planning, "people at_epsilon design detectable", "it is rr.planning"),
+        (rr, "compare", r"compare_designs\(1\) .*, rr.difference\(a, b\) two estimates$"),
+        (rr, "noncompliance tipping_point", r"an estimate has it, as est.{}\(...\)$"),
+        (rr, "small_area", r"groups.pooled\(\) borrows strength"),
+        (rr, "raking", r"rr.SampleDesign\(weights=...\) takes them"),
+        (rr, "ecwm", "it is rr.surveys.extended_crosswise$"),
+        (rr, "direct_question", "it is rr.surveys.direct$"),
+        (rr, "privacy_budget", "rr.privacy.compose adds up$"),
+        (rr.mechanisms, "ForcedResponse", "it is rr.surveys.forced_response$"),
         (rr, "opendp", "page 'Coming from OpenDP' reads and writes its JSON in ten lines$"),
         (rr.surveys, "devore", "mangat has its matrix, and forced_response"),
         (rr.surveys, "soberanis_cruz", "unrelated_question has its matrix"),
@@ -427,6 +465,9 @@ def frames_and_results():
 @pytest.mark.parametrize(
     ("kind", "names", "answer"),
     [
+        ("groups", "small_area", "groups.pooled() borrows strength"),
+        ("estimate", "tidy", "to_frame() has one row for each category"),
+        ("estimate", "cov_params", "it is covariance"),
         ("df.rr", "privatise", "did you mean privatize?"),
         ("df.rr", "anonymize randomise", "privatize() replaces true answers by reports"),
         ("df.rr", "list_regression", "it is rr.regression.list_regression"),
@@ -521,6 +562,7 @@ def test_a_question_for_an_attribute_looks_no_words_up(monkeypatch):
         _ = M.eps
     monkeypatch.undo()
     assert "it is epsilon" in str(raised.value)
+    assert "it is epsilon" in repr(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from rrstats._checks import check_rows, quote, type_name
+from rrstats._checks import FROM_COUNTS, check_rows, quote, type_name
 from rrstats._names import nearest
 from rrstats._typing import Floats, Indices
 from rrstats.data.arrow import arrow_type, plain, polars_series, taken
@@ -147,7 +147,7 @@ def open_column(values: Any) -> Column:
         return column
     advice = engine_hint(values) or "; convert it to one of these"
     if isinstance(values, dict):
-        advice += "; for counts of reports use rr.Tally.from_counts"
+        advice += f"; counts of reports go to {FROM_COUNTS}"
     raise ArgumentTypeError(
         "values must be a list, tuple, array, Series, Index, Arrow array or one answer, "
         f"found {type(values).__name__}{advice}"

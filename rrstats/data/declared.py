@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rrstats._checks import FROM_COUNTS
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 MAX_CATEGORIES = 1 << 22
@@ -67,10 +68,11 @@ def declared_list(categories: object) -> list[Any]:
         name_text = " with a name" if isinstance(categories, pd.Index) else ""
         raise _taken_from_data(f"{type(categories).__name__}{name_text}")
     if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
+        counts = f"; counts of reports go to {FROM_COUNTS}" if type(categories) is int else ""
         raise ArgumentTypeError(
             "categories must be a list of the possible answers, "
             f"found {type(categories).__name__}; "
-            "pass for example ['yes', 'no'], or the dtype of a Categorical"
+            f"pass for example ['yes', 'no'], or the dtype of a Categorical{counts}"
         )
     listed = list(islice(categories, MAX_CATEGORIES + 1))
     if len(listed) > MAX_CATEGORIES:

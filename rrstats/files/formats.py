@@ -568,7 +568,8 @@ def check_target(source: FileSource, target: FilePath) -> Path:
     elif format_of(path, "the target") != source.format:
         raise ArgumentValueError(
             f"the target must be of the source's format ({' or '.join(source.format)}), got "
-            f"{str(target)!r}; nothing is converted"
+            f"{str(target)!r}; nothing is converted: save the released file in another format "
+            "with rr.files.read(released).rr.to_parquet(path), or to_csv"
         )
     source_path = source.path.resolve()
     target_path = path.resolve()

@@ -271,7 +271,11 @@ def sample_codes(
     ArgumentValueError for a wrong length or unknown labels.
     """
     if mechanism.groups is None:
-        check_left_out("group is the sample of a row, but this mechanism has only one", group=group)
+        why = (
+            "group is the sample of a row, but this mechanism has only one (groups to compare are "
+            "by=, as in rr.estimate(df, 'smoker', by='sex'))"
+        )
+        check_left_out(why, group=group)
         return None
     space = Categories(mechanism.groups)
     sample = "the sample" if rows == 1 else f"the sample of each of {rows} rows"

@@ -262,7 +262,8 @@ def compare_designs(
     DesignTable
         ``mechanisms`` by name, ``plot()`` and ``table``: design, number (its free parameter),
         epsilon (exact, rounded up), variance (of one report at the proportion), people.  A design
-        that needs more than 2**40 people is ``left_out``.  Designs in which one report proves the
+        that needs more than 2**40 people is ``left_out``.  With two answers k-RR is
+        ``warner``.  Designs in which one report proves the
         answer (triangular, Mangat, Devore) are not compared: their epsilon is infinite.
 
     Notes

@@ -291,6 +291,10 @@ def _check_index(values: Any, name: Hashable) -> None:
             )
 
 
+_A_PLAN = "rr.planning.plan({'smoker': ['no', 'yes'], 'party': ['a', 'b', 'c']}, 2)"
+"""A call that makes a plan, for messages."""
+
+
 def column_mechanisms(
     columns: Any,
     categories: MechanismLike | None = None,
@@ -302,7 +306,7 @@ def column_mechanisms(
         raise ArgumentTypeError(
             "columns must be the name of a column, or a list of names, with one design, as in "
             "rr.privatize(df, 'health', categories, epsilon=1), or a mapping from column to "
-            f"mechanism, found {type_name(columns)}"
+            f"mechanism, or a plan of one epsilon for all, {_A_PLAN}, found {type_name(columns)}"
         )
     if isinstance(categories, Number):
         raise ArgumentTypeError(
@@ -319,8 +323,13 @@ def column_mechanisms(
         several = isinstance(columns, list | set | pd.Index)
         if not several and not isinstance(columns, Hashable):  # they may hold answers
             check_instance(columns, "columns", Hashable, "a list of names")
-        mechanism = as_mechanism(categories, prob, epsilon)
         names = list(columns) if several else [columns]
+        if isinstance(categories, Mapping) and names and {*names} <= {*categories}:
+            raise ArgumentTypeError(
+                "a mapping from column to categories stands in the place of columns, as in "
+                "rr.privatize(df, {'smoker': ['no', 'yes']}, epsilon=1); leave the names out"
+            )
+        mechanism = as_mechanism(categories, prob, epsilon)
         mechanisms = dict.fromkeys(names, mechanism)
     if len(names) != 1:
         check_distinct(names, "columns")
@@ -420,9 +429,9 @@ def privatize(
         name or a list of names, each with its own key, for the design that follows.  Or a codebook,
         a mapping from column to categories, dtype, mapping from code to label, `number` or
         mechanism, as `files.codebook` reads: prob or epsilon is that of each column that has no
-        mechanism, and epsilons add up over a row (``df.rr.epsilon`` is the sum).  Or a `FramePlan`
-        (one epsilon for a whole row), which goes with unknown, missing (not "keep"), rng and
-        threads alone.
+        mechanism, and epsilons add up over a row: two columns at epsilon 2 cost 4, as
+        ``df.rr.epsilon`` says.  Or a `FramePlan`, of ``rr.planning.plan(columns, 2)``, with one
+        epsilon for a whole row; it goes with unknown, missing (not "keep"), rng and threads alone.
     categories : sequence of k hashables, Mechanism, or mapping from sample to Mechanism
         The k categories, with ``prob`` or ``epsilon``; a number, `rrstats.number`, with
         ``epsilon``; or a mechanism alone.

@@ -94,8 +94,9 @@ def indicators(axes: Sequence[Axis], categories: Any) -> list[Floats]:
         for axis in axes:
             if axis.k > 2:
                 raise ArgumentValueError(
-                    f"categories must name one category of each column with more than two, found "
-                    f"{axis.k} categories in column {axis.name!r}"
+                    "phi and odds_ratio are for two by two categories, found "
+                    f"{axis.k} categories in column {axis.name!r}; take cramers_v, or name one "
+                    "category of each column as categories"
                 )
         places = [axis.k - 1 for axis in axes]
     else:

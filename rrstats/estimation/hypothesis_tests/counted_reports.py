@@ -15,8 +15,9 @@ import numpy as np
 from rrstats._checks import check_left_out
 from rrstats._display import Notes
 from rrstats._typing import Array, Floats
-from rrstats.errors import LowPrecisionWarning, warn
+from rrstats.errors import ArgumentTypeError, LowPrecisionWarning, warn
 from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.estimates.groups import GroupEstimates
 from rrstats.estimation.hypothesis_tests.test_result import Outcome
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.tally import Tally, tally
@@ -143,6 +144,11 @@ def as_estimate(
     group: Any = None,
 ) -> Estimate:
     """An estimate, from an estimate, a Tally, or reports and their mechanism."""
+    if isinstance(reports, GroupEstimates):
+        raise ArgumentTypeError(
+            "reports must be one sample, found estimates of groups; "
+            "rr.hypotheses.homogeneity(groups) tests that all groups are equal"
+        )
     if isinstance(reports, Tally | Estimate):
         check_left_out(
             "a tally or an estimate holds its mechanism",

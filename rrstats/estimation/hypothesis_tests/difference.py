@@ -355,6 +355,8 @@ def difference(
     """
     for name, estimate in (("first", first), ("second", second)):
         hint = "rr.hypotheses.goodness_of_fit(estimate, 0.3) tests a number"
+        if isinstance(estimate, EstimatedNumber):
+            hint = "rr.difference(a, b).mean(values) is the difference of two means"
         check_instance(estimate, name, Estimate, "an Estimate, from rr.estimate", hint=hint)
     check_comparable([first, second])
     shared = first.moments.covariance_with(second.moments) if paired is None else None

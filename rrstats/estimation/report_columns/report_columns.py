@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_rows
+from rrstats._checks import FROM_COUNTS, check_rows
 from rrstats._typing import Array, Booleans, Counts, Floats, Indices, Labels, RateLike
 from rrstats.data.categories import PublicCategories
 from rrstats.data.codecs import codec_of, open_reports
@@ -204,7 +204,7 @@ class ReportColumn(ReportModel):
             what = "categories" if space == self.mechanism.domain else "possible reports"
             hint = "give the mechanism that made them (were they privatized?)"
             if unknown == self.size == self.m:
-                hint = "for counts of reports give rr.Tally.from_counts(counts, mechanism)"
+                hint = f"counts of reports go to {FROM_COUNTS}"
             raise UnknownAnswersError(
                 f"{unknown} of {self.size} reports are not among the {what} "
                 f"{space.describe()}; {hint}"
