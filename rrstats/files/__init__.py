@@ -15,9 +15,9 @@ not.  Reading and writing needs pyarrow (``pip install pyarrow``); `records`, `c
 
 `formats` and `csv` read and write one file and keep the contract in `data_file`.  `batches`
 privatizes its rows, and `shuffle` shuffles them, in the types of `data.compact`.  `plan` reads the
-request, also from a document, `file_metadata` and `ledger` record the release, `file_records` reads the records, and
-`atomic` publishes it.  `codebooks` reads declarations and `garbled_forms` what an app
-garbled, both by way of the sheets that `xlsforms` opens.
+request, also from a document, `file_metadata` and `ledger` record the release, `file_records`
+reads the records, and `atomic` publishes it.  `codebooks` reads declarations and `garbled_forms`
+what an app garbled, both by way of the sheets that `xlsforms` opens.
 `privatize_file`, `estimate_file` and `read_file` bring them together; `sign_off` shows the ledger
 to those who decide.
 """
