@@ -279,6 +279,18 @@ def test_estimate_and_tally_take_the_mechanism_from_the_frame():
         out.rr.estimate("smoker")
 
 
+def test_the_divisor_and_the_rule_for_missing_values_reach_the_estimates():
+    """`ddof` of estimates and `missing` of means are those that the accessor was given."""
+    answers = pd.Series(["no", "no", "yes"] * 100, dtype=object)
+    out = pd.DataFrame({"x": answers, "y": [None, *range(299)]})
+    coin = rr.KRR(["no", "yes"], 0.9)
+    less, whole = (out.rr.estimate("x", coin, ddof=ddof).variance for ddof in (1, 0))
+    assert (299 / 300 * less).tolist() == pytest.approx(whole.tolist(), rel=1e-12)
+    assert out.rr.means("y", "x", coin).n == 299
+    with pytest.raises(rr.errors.ArgumentValueError, match="missing"):
+        out.rr.means("y", "x", coin, missing="raise")
+
+
 def test_check_names_columns_that_give_the_answers_away():
     """A copy under other names, and one with 2 slips in 90; no id, constant or independent one."""
     answers = ["a", "b", "c"] * 30

@@ -83,6 +83,8 @@ def test_groups_and_their_difference(people):
     table = groups.mean().set_index("region")
     assert table["mean"].tolist() == pytest.approx(by_hand["mean"].tolist(), rel=1e-9)
     assert table["std_error"].tolist() == pytest.approx(by_hand["sem"].tolist(), rel=1e-4)
+    ends = [groups[region].mean().interval() for region in table.index]
+    assert table[["low", "high"]].to_numpy().tolist() == [list(end) for end in ends]
     assert "mean of age" in repr(groups)
     difference = rr.difference(groups["south"], groups["north"]).mean()
     assert difference.value == pytest.approx(by_hand["mean"].diff().iloc[1], rel=1e-9)
