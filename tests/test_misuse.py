@@ -5,10 +5,12 @@ import pathlib
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError
+from rrstats.files.batches import BatchRelease
 from rrstats.mechanisms import records as column_records
 from rrstats.randomness.sources import FreshWords, Substream
 
@@ -123,6 +125,8 @@ RELEASED = pd.DataFrame({"a": ["yes", "no"]}).rr.privatize("a", YES_NO)
         lambda words: RELEASED.rr.privatize(dict.fromkeys(words, 2), epsilon=1),
         lambda words: RELEASED.rr.privatize(dict.fromkeys(words, "x"), epsilon=1),
         lambda words: RELEASED.rr.privatize(dict.fromkeys(words, np.arange(2)), epsilon=1),
+        lambda words: RELEASED.rr.privatize({key: [0] for key in words}, epsilon=1),
+        lambda words: RELEASED.rr.privatize(dict.fromkeys(words, RELEASED), epsilon=1),
     ],
 )
 @pytest.mark.parametrize("held", [list, tuple, set, pd.Series, np.array, pd.Index, iter, dict])
@@ -133,6 +137,32 @@ def test_answers_in_the_place_of_paths_and_columns_are_not_quoted(held, call):
         call(words)
     assert "zorro" not in str(refused.value)
     assert "quux" not in str(refused.value)
+
+
+@pytest.mark.parametrize("shape", [list, tuple, pd.Series, dict, frozenset, "\n".join, pa.array])
+def test_answers_in_the_place_of_columns_of_files_are_not_quoted(shape, tmp_path):
+    """Several words, also in one name, are counted or told by type; so are cells of a table."""
+    words = dict.fromkeys(WORDS, YES_NO) if shape is dict else shape([*WORDS] * 20)
+    table = pa.table({"a": [*WORDS]})
+    path = tmp_path / "a.parquet"
+    RELEASED.to_parquet(path)
+    calls = {
+        "estimate": lambda: rr.files.estimate_file(path, words),
+        "table": lambda: rr.files.estimate_file(path, table),
+        "by": lambda: rr.files.estimate_file(path, "a", by=words),
+        "mapping": lambda: rr.files.privatize_file(
+            path, tmp_path / "b.parquet", dict.fromkeys(WORDS, YES_NO)
+        ),
+        "batches": lambda: BatchRelease(
+            pa.schema({"a": pa.string()}), dict.fromkeys(WORDS, YES_NO)
+        ),
+        "dropped": lambda: RELEASED.rr.carry(RELEASED, dropped=words),
+    }
+    for call in calls.values():
+        with pytest.raises((rr.errors.RRStatsError, TypeError)) as refused:
+            call()
+        assert "zorro" not in str(refused.value)
+        assert "quux" not in str(refused.value)
 
 
 def test_words_of_another_call_are_refused_in_any_wrapping():

@@ -267,9 +267,9 @@ def name_of(values: Any, default: Hashable = None) -> Hashable:
     return name
 
 
-def check_any_column(data: Any, names: Collection[Hashable]) -> None:
+def check_any_column(columns: Iterable[Hashable], names: Collection[Hashable]) -> None:
     """Raise if none of several names is a column: then they may be answers, and are counted."""
-    if len(names) > 1 and not {*names} & {*column_labels(data)}:
+    if len(names) > 1 and not {*names} & {*columns}:
         raise ArgumentValueError(f"none of the {len(names)} names is a column")
 
 

@@ -26,12 +26,13 @@ from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
-from rrstats._checks import check_left_out, cut
+from rrstats._checks import check_left_out, quote
 from rrstats._display import Notes
 from rrstats._names import nearest
 from rrstats._typing import ArrowMetadata
 from rrstats.data.arrow_rebuild import rebuilt_table
 from rrstats.data.categories import PublicCategories
+from rrstats.data.columns import check_any_column
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -436,6 +437,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         private = [request.name for request in requests]
         self.id = [] if key is None else _id_columns(schema, check_keyed(key).id, private)
         likes = {}
+        check_any_column(schema.names, private)
         for request in requests:
             name = check_column(request.name, schema.names, self.declared, metadata)
             likes[name] = pa.nulls(0, self.declared(name))
@@ -584,7 +586,7 @@ def _check_once(
 
     shown : whether errors may name the other columns; without a header they are answers.
     """
-    times = names.count(name)
+    times = names.count(name) if isinstance(name, str) else 0  # others may be cells
     if times == 1:
         return str(name)
     problem = f"is there {times} times" if times else "is not there"
@@ -595,7 +597,7 @@ def _check_once(
     else:
         count = "1 cell" if len(names) == 1 else f"{len(names)} cells"
         hint = f"; its first line has {count}: is that line a header with the names?"
-    raise ArgumentValueError(f"column {cut(name)}{where} {problem}{hint}")
+    raise ArgumentValueError(f"column {quote(name)}{where} {problem}{hint}")
 
 
 def _id_columns(schema: pa.Schema, id: str | list[str], private: list[Hashable]) -> list[str]:

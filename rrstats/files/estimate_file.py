@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from rrstats._names import checked_keywords
 from rrstats._typing import Counts, FilePath, JsonObject
 from rrstats.data.arrow import are_word_places
 from rrstats.data.categories import Categories, PublicCategories
+from rrstats.data.columns import check_any_column
 from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.estimation.estimates.estimate import estimate
@@ -221,13 +222,13 @@ def _record_of(name: str, records: list[ColumnRecord]) -> ColumnRecord:
     return record
 
 
-def _tallies(source: FileSource, names: Iterable[str], design: _Design) -> dict[str, Tally]:
+def _tallies(source: FileSource, names: Collection[str], design: _Design) -> dict[str, Tally]:
     """Tallies of some columns, in one pass."""
     return {name: tally for name, (tally, _) in _counts(source, names, design).items()}
 
 
 def _counts(
-    source: FileSource, names: Iterable[str], design: _Design, by: str | None = None
+    source: FileSource, names: Collection[str], design: _Design, by: str | None = None
 ) -> dict[str, tuple[Tally, dict[Any, Tally]]]:
     """Tallies of some columns, and those by the values of an ordinary one, in one pass.
 
@@ -240,6 +241,7 @@ def _counts(
                 f"by must be an ordinary column, found {by!r}, which holds reports: people who "
                 "reported something are not those of whom it is true"
             )
+    check_any_column(source.files[0].names, names)
     made = {name: _made_by(source, source.check_column(name), design) for name in names}
     spaces: dict[str, ReportSpace] = {}
     for name, (mechanism, record, _) in made.items():

@@ -27,7 +27,7 @@ from rrstats._checks import check_ending, quote
 from rrstats._display import Notes, counted
 from rrstats._names import checked_keywords
 from rrstats._typing import FilePath, JsonObject, Labels
-from rrstats.data.columns import column_of
+from rrstats.data.columns import check_any_column, column_of
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -429,6 +429,7 @@ def _prepare(
     """The columns, checked against the source's declarations."""
     first = origin.files[0]
     likes = {}
+    check_any_column(first.names, [request.name for request in requests])
     for request in requests:
         name = origin.check_column(request.name)
         # Raises if the column cannot hold the reports.

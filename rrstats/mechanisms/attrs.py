@@ -248,7 +248,7 @@ def _check_names(names: Iterable[Hashable], recorded: set[Hashable]) -> None:
     strange = [name for name in names if name not in recorded]
     if strange:
         # Several may be answers.
-        others = repr(strange[0]) if len(strange) == 1 else f"{len(strange)} others"
+        others = quote(strange[0]) if len(strange) == 1 else f"{len(strange)} others"
         raise ArgumentValueError(
             f"names and dropped must be of {sorted(map(repr, recorded))}, the columns that the "
             f"earlier data record, found {others}"

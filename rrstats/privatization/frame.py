@@ -592,6 +592,8 @@ def _privatize_frame(data: Any, design: _DesignRequest, policies: _Policies, gro
             categories=design.categories,
         )
         return _fill(data, *_draw_plan(data, plan, policies))
+    if isinstance(plan, Mapping):  # before an error about what a name declares
+        check_any_column(column_labels(data), plan)
     prepared = _prepare_frame(
         data,
         column_mechanisms(design.columns, design.categories, design.prob, design.epsilon),
@@ -613,7 +615,7 @@ def _prepare_frame(
     """The columns to privatize, by label; everything is checked before anything is drawn."""
     prepared: dict[Hashable, _Prepared] = {}
     claims = {} if isinstance(data, pd.DataFrame) else _claims_of(data)
-    check_any_column(data, mechanisms)
+    check_any_column(column_labels(data), mechanisms)
     samples = None if group is None else column_of(data, group)
     ids = None
     if policies.key is not None:

@@ -328,7 +328,13 @@ def test_a_codebook_is_a_mapping_that_cannot_be_changed_and_prints(tmp_path):
     assert "  smokes  ['no', 'yes']" == rows[0]
     assert rows[1].startswith("  bad     cannot be used: categories in a codebook must each have")
     refused(ArgumentTypeError, "^column 'bad': ", book.get, "bad")
-    refused(ArgumentTypeError, "^column 'bad': ", pd.DataFrame().rr.privatize, book, epsilon=1)
+    refused(
+        ArgumentTypeError,
+        "^column 'bad': ",
+        pd.DataFrame(columns=[*book]).rr.privatize,
+        book,
+        epsilon=1,
+    )
     many = rr.files.codebook(written(tmp_path, {f"q{i}": ["no", "yes"] for i in range(60)}))
     assert repr(many).splitlines()[-1].split() == ["...", "60", "in", "all"]
 

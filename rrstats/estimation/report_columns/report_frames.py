@@ -21,6 +21,7 @@ from rrstats._typing import Booleans, Counts, Labels
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import (
     check_any_column,
+    column_labels,
     column_of,
     names_column,
     place_of,
@@ -353,7 +354,7 @@ def _mechanism_by_column(
     if request.columns is None:
         names = [_only_column(frame, mechanism)]
     if all(isinstance(name, Hashable) for name in names):
-        check_any_column(frame.table, names)
+        check_any_column(column_labels(frame.table), names)
     for name in names:
         place_of(frame.table, name)
     check_distinct(names, "columns")

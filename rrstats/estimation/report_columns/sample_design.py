@@ -20,7 +20,7 @@ from rrstats._cached import cached_property
 from rrstats._checks import check_instance, check_left_out, check_one_of, check_rows
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Counts, Floats, Indices, Labels
-from rrstats.data.columns import aligned, check_any_column, numbers, place_of
+from rrstats.data.columns import aligned, check_any_column, column_labels, numbers, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.report_columns.replicates import (
     Replication,
@@ -295,7 +295,7 @@ def check_names(frame: ReportFrame, names_by_argument: Mapping[str, Any]) -> Non
     for argument, names in names_by_argument.items():
         every = listed(names) if argument in _LISTS else [names]
         if all(isinstance(name, Hashable) for name in every):
-            check_any_column(frame.table, every)
+            check_any_column(column_labels(frame.table), every)
         for name in every:
             if isinstance(name, pd.Index) or not isinstance(name, Hashable):
                 raise ArgumentTypeError(
