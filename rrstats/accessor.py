@@ -605,10 +605,10 @@ class FrameAccessor(CountingAccessor):
         >>> reports = answers.rr.privatize("answer", ["yes", "no"], 0.75)
         >>> merged = pd.DataFrame({"id": [1, 2, 3], "age": [31, 42, 53]}).merge(reports, on="id")
         >>> merged.rr.carry(reports).rr.epsilon
-        1.0986122886681098 (counts ['answer'], not ['id', 'age'], which the frame does not record)
+        1.099 (counts ['answer'], not ['id', 'age'], which the frame does not record)
         >>> answers["kept"] = reports["answer"]
         >>> answers[["kept"]].rr.carry(reports, names={"answer": "kept"}).rr.epsilon
-        1.0986122886681098 (counts ['kept'])
+        1.099 (counts ['kept'])
         """
         return carry(self._data, earlier, names, dropped)
 

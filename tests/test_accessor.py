@@ -19,7 +19,7 @@ from scripted import Counting
 import rrstats as rr
 from rrstats.accessor import FrameAccessor
 from rrstats.mechanisms import Chain
-from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.epsilon import round_up, total_epsilon
 
 YES = rr.KRR(["a", "b"], 0.75)
 CATEGORIES = ["a", "b", "c"]
@@ -356,14 +356,17 @@ def test_epsilon_is_a_float_that_names_the_columns_it_counts():
     assert isinstance(epsilon, float)
     assert epsilon == YES.epsilon
     words = "counts ['q1'], not ['q2', 'age'], which the frame does not record"
-    assert repr(epsilon) == f"{YES.epsilon!r} ({words})"
+    assert repr(epsilon) == f"{round_up(YES.epsilon)} ({words})"
     assert type(epsilon + 1) is type(2 * epsilon) is type(float(epsilon)) is float
     assert json.loads(json.dumps({"epsilon": epsilon})) == {"epsilon": YES.epsilon}
     assert f"{epsilon:.3f}" == f"{YES.epsilon:.3f}"
     for again in (pickle.loads(pickle.dumps(epsilon)), copy.deepcopy(epsilon)):
         assert (again, repr(again)) == (epsilon, repr(epsilon))
     both = frame[["q1", "q2"]].rr.privatize(["q1", "q2"], YES).rr.epsilon
-    assert f"{float(both)!r} (counts ['q1', 'q2'])" == repr(both)
+    assert f"{round_up(both)} (counts ['q1', 'q2'])" == repr(both)
+    whole = frame.rr.privatize({"q1": ["a", "b"], "q2": ["a", "b"]}, epsilon=2).rr.epsilon
+    assert 3.9 < float(whole) <= 4
+    assert repr(whole).startswith("4 (counts")
 
 
 @pytest.mark.parametrize("put", ["assign", "item", "concat"])

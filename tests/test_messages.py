@@ -59,6 +59,8 @@ def planned():
     return ANSWERS.rr.privatize(PLAN)
 
 
+CROSSWISE = rr.surveys.crosswise(["no", "yes"], 0.25, yes="yes")
+
 MESSAGES = {
     "a number as text": (
         lambda: ANSWERS.rr.privatize("vote", ["no", "yes"], epsilon="1"),
@@ -159,6 +161,11 @@ MESSAGES = {
         lambda: rr.files.estimate_file("nothing"),
         ArgumentValueError,
         "got 'nothing'; no folder has this name either",
+    ),
+    "reports of a crosswise model without labels": (
+        lambda: rr.estimate(["same", "different", "same"], CROSSWISE),
+        UnknownAnswersError,
+        "rr.surveys.crosswise(..., reports=['different', 'same'])",
     ),
     "phi of a larger table": (
         lambda: rr.estimators.Crosstab.from_counts(

@@ -102,7 +102,7 @@ class FramePlan:
     >>> df = pd.DataFrame({"smokes": ["no", "yes"] * 50, "drinks": [0, 1, 2, 1] * 25})
     >>> released = df.rr.privatize(plan)
     >>> list(released.columns), released.rr.epsilon
-    (['smokes', 'drinks', 'rr_asked'], 2.0 (counts ['smokes', 'drinks']))
+    (['smokes', 'drinks', 'rr_asked'], 2 (counts ['smokes', 'drinks']))
     """
 
     asked: Hashable

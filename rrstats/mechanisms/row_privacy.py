@@ -69,7 +69,7 @@ def row_mechanisms(records: Iterable[ColumnRecord]) -> dict[Hashable, Mechanism]
 
 
 class RowEpsilon(float):
-    """The epsilon of a row, a float whose repr says in ``note`` what it counts.
+    """The epsilon of a row, a float whose repr, rounded up, says in ``note`` what it counts.
 
     >>> epsilon = RowEpsilon(0.5, "counts ['a']")
     >>> epsilon, epsilon + 1
@@ -88,7 +88,7 @@ class RowEpsilon(float):
         return float(self), self.note
 
     def __repr__(self) -> str:
-        return f"{float(self)!r} ({self.note})"
+        return f"{round_up(float(self))} ({self.note})"
 
 
 def coverage_note(records: Iterable[ColumnRecord], columns: Iterable[Hashable]) -> str:

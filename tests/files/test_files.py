@@ -371,7 +371,7 @@ def test_zero_row_groups(tmp_path):
 
 
 BAD_TARGETS = {
-    "format": ("source.parquet", "target.csv", r"source.s format .*rr.files.read\(released\).rr.to_parq"),
+    "format": ("source.parquet", "target.csv", r"format .*rr.files.read\(released\).rr.to_parquet"),
     "ending": ("source.parquet", "target.txt", "must end in"),
     "same": ("source.parquet", "source.parquet", "another path"),
     "same in other words": ("source.parquet", "x/../source.parquet", "another path"),

@@ -203,6 +203,11 @@ class ReportColumn(ReportModel):
             space = self.mechanism.report_space
             what = "categories" if space == self.mechanism.domain else "possible reports"
             hint = "give the mechanism that made them (were they privatized?)"
+            if unknown == self.size and self.m == 2:
+                hint += (
+                    "; labels of the reports of a survey belong to its design, as in "
+                    "rr.surveys.crosswise(..., reports=['different', 'same'])"
+                )
             if unknown == self.size == self.m:
                 hint = f"counts of reports go to {FROM_COUNTS}"
             raise UnknownAnswersError(
