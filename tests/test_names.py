@@ -418,6 +418,7 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
             r"it is rr.planning.sample_size, as in rr.*size\(0.02, 0.1, 4, epsilon=1\)$",
         ),
         (rr.planning, "people at_epsilon design detectable", "it is rr.planning"),
+        (rr.planning, "compare", r"compare_designs\(1\) compares survey designs"),
         (rr, "compare", r"compare_designs\(1\) .*, rr.difference\(a, b\) two estimates$"),
         (rr, "noncompliance tipping_point", r"an estimate has it, as est.{}\(...\)$"),
         (rr, "small_area", r"groups.pooled\(\) borrows strength"),

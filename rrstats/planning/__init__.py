@@ -16,7 +16,7 @@ Each function answers one question; for a table or a plot of several values use 
 Each function takes a mechanism, or categories (or only their number, 2 by default) with ``prob`` or
 ``epsilon``.  `precision` has widths, `power` tests, `response_rates` response rates and design
 effects, `designs` matrices, `compliance` people who do not follow, `chances` the best chances of a
-plan's parts, and `compare` the rest.
+plan's parts, and `comparisons` the rest.
 """
 
 from typing import TYPE_CHECKING, NoReturn
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NoReturn
 from rrstats._names import missing_attribute
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.planning import compliance
-from rrstats.planning.compare import (
+from rrstats.planning.comparisons import (
     compare_designs,
     plan,
     recommend,

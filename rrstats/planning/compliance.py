@@ -40,7 +40,7 @@ from rrstats.estimation.tallies.moments import ChannelMoments
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
-from rrstats.planning.compare import score_range
+from rrstats.planning.comparisons import score_range
 from rrstats.planning.power import chi_squared_power
 from rrstats.planning.precision import MAX_PEOPLE, ask_about, check_people, numbered
 
