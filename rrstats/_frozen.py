@@ -94,3 +94,14 @@ def _frozen(document: Any, parts: dict[int, Any]) -> Any:
             part = FrozenList([_frozen(each, parts) for each in document])
         parts[id(document)] = part
     return parts[id(document)]
+
+
+class Shared:
+    """An object whose arrays, dictionaries and lists are fixed again when it is unpickled."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, part in state.items():
+            for each in part if isinstance(part, tuple) else (part,):
+                if isinstance(each, np.ndarray):
+                    fixed(each)
+            vars(self)[name] = frozen(part)

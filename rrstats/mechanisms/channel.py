@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from rrstats._cached import cached_property
 from rrstats._checks import check_instance, check_one_of
-from rrstats._frozen import fixed
+from rrstats._frozen import Shared, fixed
 from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 
@@ -51,7 +51,7 @@ TARGETS = ("population", "sample")
 
 
 @dataclass(frozen=True)
-class BinomialRates:
+class BinomialRates(Shared):
     """Rates of counts, one for each category, that are each binomial.
 
     false_positive_rate, true_positive_rate : (k,) the rate of the count at a true proportion of
@@ -127,7 +127,7 @@ class MultinomialChannel(Channel, Protocol):
 
 
 @dataclass(frozen=True)
-class SupportChannel:
+class SupportChannel(Shared):
     """A channel whose reports support categories, with the same probabilities for all k.
 
     k : number of categories.

@@ -32,7 +32,7 @@ from rrstats._checks import (
     quote_list,
 )
 from rrstats._display import Block, as_fragment, as_text, chance, label
-from rrstats._frozen import FrozenDict
+from rrstats._frozen import FrozenDict, Shared
 from rrstats._names import checked_keywords
 from rrstats._typing import ColumnNames, Floats, JsonObject, Labels
 from rrstats.data.categories import Categories, is_unicode
@@ -65,7 +65,7 @@ _UNUSABLE = "the plan of a frame cannot be used"
 
 @checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
-class FramePlan:
+class FramePlan(Shared):
     """One epsilon for all private columns of a frame, of which each row reports one part.
 
     Parameters

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._cached import cached_property
-from rrstats._frozen import fixed
+from rrstats._frozen import Shared, fixed
 from rrstats._typing import Array, Floats, Indices
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import (
@@ -58,7 +58,7 @@ _EQUAL_RTOL = 1e-5
 """The relative difference below which error messages treat probabilities as equal."""
 
 
-class MatrixForm:
+class MatrixForm(Shared):
     """Operations on an exact matrix; reports are codes 0 .. m-1."""
 
     inverse: Entries | None

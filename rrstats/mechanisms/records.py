@@ -24,7 +24,7 @@ import pandas as pd
 
 from rrstats._cached import cached_property
 from rrstats._checks import check_one_of, cut
-from rrstats._frozen import FrozenDict, frozen
+from rrstats._frozen import FrozenDict, Shared, frozen
 from rrstats._names import checked_keywords
 from rrstats._typing import ArrowMetadata, JsonObject
 from rrstats.data.category_json import categories_digest, categories_from_json, categories_to_json
@@ -86,7 +86,7 @@ def missing_policy(unknown: str, missing: str) -> str:
 
 @checked_keywords
 @dataclass(frozen=True)
-class ColumnRecord:
+class ColumnRecord(Shared):
     """The record of how one column was privatized.
 
     Parameters

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._frozen import fixed
+from rrstats._frozen import Shared, fixed
 from rrstats._typing import Array, Booleans, Floats, Indices
 from rrstats.errors import ArgumentTypeError
 from rrstats.randomness.sources import SMALL_CALL_ROWS, Rows, Source
@@ -428,7 +428,7 @@ _MAX_TABLE_ENTRIES = 1 << 22
 """Up to here the report of every cell and truth is looked up in one table."""
 
 
-class TableSampler:
+class TableSampler(Shared):
     """Exact sampler of a transition matrix: one random cell per row decides the report.
 
     Parameters

@@ -1,7 +1,9 @@
 """What mechanisms, plans and records share cannot be changed, at any depth."""
 
 import contextlib
+import copy
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -62,11 +64,17 @@ def changeable(thing, where="", known=None):
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_nothing_that_is_shared_can_be_changed(name):
-    """A caller who changed an array or a dictionary would change a mechanism for all others."""
+    """A caller who changed an array or a dictionary would change a mechanism for all others.
+
+    So also in a worker process, where a mechanism is unpickled, and in a copy.
+    """
     thing = OBJECTS[name]()
     if name in EXAMPLES:
         simulated(thing)  # makes what is made at the first draw
     assert [] == list(changeable(thing))
+    for twin in (pickle.loads(pickle.dumps(thing)), copy.deepcopy(thing)):
+        assert thing == twin
+        assert [] == list(changeable(twin))
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
