@@ -834,6 +834,7 @@ def test_intervals_cover(first, second, n, least):
     assert worst >= least
 
 
+@pytest.mark.slow
 def test_intervals_of_rows_cover_the_rows():
     """Among just these rows only the noise is random, and the shorter interval covers.
 
