@@ -210,11 +210,7 @@ def _refused(
         for name in twice
     ]
     if len(args) > len(by_place) and Parameter.VAR_POSITIONAL not in kinds:
-        named_only = [name for name in by_name if name not in by_place]
-        rule = f"takes only {', '.join(by_place)}" if by_place else "takes nothing"
-        hint = f"; give {', '.join(named_only)} by name" if named_only else ""
-        number = "1 argument" if len(args) == 1 else f"{len(args)} arguments"
-        faults.append(f"{rule} by position, found {number}{hint}")
+        faults.append(_too_many_by_place(len(args), by_place, by_name))
     given_names = {*filled, *keywords, *meant}
     needed = [
         each.name
@@ -230,6 +226,15 @@ def _refused(
         faults[-1] += f"; for example {example}" if example else ""
     text = "  It ".join(fault if fault[-1] == "?" else f"{fault}." for fault in faults)
     return ArgumentTypeError(f"{call} {text.removesuffix('.')}")
+
+
+def _too_many_by_place(n: int, by_place: Sequence[str], by_name: Sequence[str]) -> str:
+    """The fault of n arguments by position, which are more than the places."""
+    named_only = [name for name in by_name if name not in by_place]
+    rule = f"takes only {', '.join(by_place)}" if by_place else "takes nothing"
+    hint = f"; give {', '.join(named_only)} by name" if named_only else ""
+    number = "1 argument" if n == 1 else f"{n} arguments"
+    return f"{rule} by position, found {number}{hint}"
 
 
 def _checked(function: FunctionType, options: Sequence[str] | None = None) -> Any:

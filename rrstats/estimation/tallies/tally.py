@@ -146,17 +146,7 @@ class UnitCounts:
                 f"found {_replication_text(self)} and {_replication_text(other)}"
             )
         units, self_units, other_units = _all_units(self.units, other.units)
-        drawn = np.zeros(len(units), dtype=np.int64)
-        drawn[self_units] += self.drawn
-        drawn[other_units] += other.drawn
-        samples = self.open_samples
-        known = {id(sample_drawn) for _, sample_drawn in samples}
-        for sample in () if other is self else other.open_samples:
-            sample_units, sample_drawn = sample
-            if id(sample_drawn) in known:  # groups of one sample, whose rows count once
-                drawn[units.places_of(sample_units.keys)] -= sample_drawn
-            else:
-                samples += (sample,)
+        drawn, samples = self._drawn_beside(other, units, self_units, other_units)
         self_places = self_units[self.places]
         other_places = other_units[other.places]
         places = np.union1d(self_places, other_places)
@@ -191,6 +181,26 @@ class UnitCounts:
         return UnitCounts(
             units, drawn, places, rows, reported, weights, powers, replicates, samples
         )
+
+    def _drawn_beside(
+        self, other: UnitCounts, units: SampleUnits, self_units: Indices, other_units: Indices
+    ) -> tuple[Counts, tuple[tuple[SampleUnits, Counts], ...]]:
+        """The drawn rows of all units of both, and their open samples.
+
+        The rows of a sample of which both have groups count once.
+        """
+        drawn = np.zeros(len(units), dtype=np.int64)
+        drawn[self_units] += self.drawn
+        drawn[other_units] += other.drawn
+        samples = self.open_samples
+        shared = {id(sample_drawn) for _, sample_drawn in samples}
+        for sample in () if other is self else other.open_samples:
+            sample_units, sample_drawn = sample
+            if id(sample_drawn) in shared:
+                drawn[units.places_of(sample_units.keys)] -= sample_drawn
+            else:
+                samples += (sample,)
+        return drawn, samples
 
     def equals(self, other: UnitCounts) -> bool:
         """True where both have the same counts; units without rows do not matter."""
