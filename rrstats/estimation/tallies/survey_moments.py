@@ -692,6 +692,13 @@ class SurveyMoments(EffectiveMoments):
                 "nearly all the weight: do not use them. Intervals, tests, effective_n and "
                 "design_effect do not use them."
             )
+        floored = int((self.least_variance > (1 + ROUNDING) * self.variance).sum())
+        if self.n and floored and not too_small.any():
+            notes.append(
+                f"The standard errors of {floored} of {self.k} categories are by chance below what "
+                "the weights and strata alone give, which intervals, tests, effective_n and "
+                "design_effect use."
+            )
         return notes
 
     def _joined(self, first: SampleCells, group: SurveyMoments) -> SampleCells | None:

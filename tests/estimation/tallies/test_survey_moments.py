@@ -834,6 +834,22 @@ def test_clusters_without_weight_have_no_degrees_of_freedom():
     assert 1 == survey_estimate(tally_of(COIN, cells)).df
 
 
+def test_a_note_says_where_intervals_use_a_larger_variance_than_the_table_prints():
+    """Clusters that vary less than a simple sample by chance; of equal weights alone none does."""
+    answers = np.tile(["no", "yes", "no", "no"], 50)
+    mechanism = KRR(["no", "yes"], 0.9)
+    alike = rr.SampleDesign(clusters=np.repeat(range(10), 20))
+    words = "The standard errors of 2 of 2 categories are by chance below what the weights and"
+    balanced = rr.estimate(answers, mechanism, design=alike)
+    assert (balanced.moments.least_variance > balanced.moments.variance).all()
+    uneven = np.where(np.arange(200) < 20, np.tile(["yes", "no"], 100), answers)
+    noted = rr.estimate(uneven, mechanism, design=alike)
+    assert 1 < (noted.moments.least_variance / noted.moments.variance).max() < 2
+    assert any(note.startswith(words) for note in noted.notes)
+    simple = rr.estimate(answers, mechanism, weights=np.ones(200))
+    assert not any("by chance below" in note for note in simple.notes)
+
+
 def test_uneven_weights_are_worth_what_intervals_say():
     """Where one report has nearly all the weight, the sample is worth one report (Kish)."""
     codes, weights = np.arange(100) % 2, np.ones(100)
