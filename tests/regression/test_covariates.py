@@ -394,19 +394,21 @@ def _written_out(fit, y, scores, weights):
     return beta, covariance, dict(zip(fit.params.index, signal, strict=True)), effective_n, sigma2
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+SCORED = [
+    "y ~ C(a) + x",
+    "y ~ x:C(a) + w",
+    "y ~ C(a, contr.poly) * x",
+    "y ~ 0 + C(a, contr.sum):C(w) + x",
+    "y ~ C(a) * C(b) + x",
+    "y ~ a:b:x + C(w):b",
+    "y ~ np.exp(-x * (a == 'q')) + I(x * (a == 'r'))",
+    "y ~ C(a) + I(b == 'yes') + poly(x, 2)",
+]
+
+
 @pytest.mark.parametrize(
-    "formula",
-    [
-        "y ~ C(a) + x",
-        "y ~ x:C(a) + w",
-        "y ~ C(a, contr.poly) * x",
-        "y ~ 0 + C(a, contr.sum):C(w) + x",
-        "y ~ C(a) * C(b) + x",
-        "y ~ a:b:x + C(w):b",
-        "y ~ np.exp(-x * (a == 'q')) + I(x * (a == 'r'))",
-        "y ~ C(a) + I(b == 'yes') + poly(x, 2)",
-    ],
+    ("formula", "weighted"),
+    [*((formula, True) for formula in SCORED), (SCORED[0], False), (SCORED[4], False)],
 )
 def test_scores_of_any_formula_are_those_written_out(formula, weighted, formulaic):
     """Sums over rows of the ordinary columns give the sums over profiles, rows and columns."""
