@@ -167,6 +167,11 @@ MESSAGES = {
         UnknownAnswersError,
         "rr.surveys.crosswise(..., reports=['different', 'same'])",
     ),
+    "a number without its bounds": (
+        lambda: ANSWERS.rr.privatize("age", epsilon=1),
+        ArgumentTypeError,
+        "of a number give its bounds, as in rr.number(0, 5000)",
+    ),
     "phi of a larger table": (
         lambda: rr.estimators.Crosstab.from_counts(
             [[25, 15], [16, 14], [9, 21]], {"health": ["poor", "fair", "good"], "sex": ["f", "m"]}

@@ -418,6 +418,11 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
             r"it is rr.planning.sample_size, as in rr.*size\(0.02, 0.1, 4, epsilon=1\)$",
         ),
         (rr.planning, "people at_epsilon design detectable", "it is rr.planning"),
+        (
+            rr,
+            "item_count",
+            r"list_regression\('count ~ age', df, mechanism=design, group='treat'\) takes covariat",
+        ),
         (rr.planning, "compare", r"compare_designs\(1\) compares survey designs"),
         (rr, "compare", r"compare_designs\(1\) .*, rr.difference\(a, b\) two estimates$"),
         (rr, "noncompliance tipping_point", r"an estimate has it, as est.{}\(...\)$"),
@@ -453,6 +458,7 @@ def frames_and_results():
         "s.rr": released["a"].rr,
         "estimate": released.rr.estimate("a"),
         "groups": released.rr.estimate("a", by="g"),
+        "tally": released.rr.tally("a"),
         "table": released.rr.crosstab("a", "g"),
         "fit": rr.logit(np.tile([0, 1], 50), mechanism=rr.KRR([0, 1], 0.75)),
         "mechanism": M,
@@ -466,6 +472,7 @@ def frames_and_results():
 @pytest.mark.parametrize(
     ("kind", "names", "answer"),
     [
+        ("tally", "estimate", "rr.estimate(tally) has it"),
         ("groups", "small_area", "groups.pooled() borrows strength"),
         ("estimate", "tidy", "to_frame() has one row for each category"),
         ("estimate", "cov_params", "it is covariance"),
@@ -497,7 +504,7 @@ def frames_and_results():
         ("rr", "OUE", "it is rr.mechanisms.UnaryEncoding"),
         ("rr", "RRlog", "rr.logit"),
         ("rr", "ictreg", "rr.surveys.list_experiment"),
-        ("rr df.rr", "list_experiment", "rr.regression.list_regression('count ~ 1', df, mech"),
+        ("rr df.rr", "list_experiment", "rr.estimate(df, 'count', design, group='treat') is"),
         ("mechanism design", "eps budget", "it is epsilon"),
         ("mechanism", "p probability", "of KRR prob is its probability"),
         ("mechanism", "matrix transition_matrix", "channel.matrix has P(report | truth)"),

@@ -68,11 +68,15 @@ def declared_list(categories: object) -> list[Any]:
         name_text = " with a name" if isinstance(categories, pd.Index) else ""
         raise _taken_from_data(f"{type(categories).__name__}{name_text}")
     if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
-        counts = f"; counts of reports go to {FROM_COUNTS}" if type(categories) is int else ""
+        way_on = ""
+        if categories is None:
+            way_on = "; of a number give its bounds, as in rr.number(0, 5000)"
+        elif type(categories) is int:
+            way_on = f"; counts of reports go to {FROM_COUNTS}"
         raise ArgumentTypeError(
             "categories must be a list of the possible answers, "
             f"found {type(categories).__name__}; "
-            f"pass for example ['yes', 'no'], or the dtype of a Categorical{counts}"
+            f"pass for example ['yes', 'no'], or the dtype of a Categorical{way_on}"
         )
     listed = list(islice(categories, MAX_CATEGORIES + 1))
     if len(listed) > MAX_CATEGORIES:

@@ -66,7 +66,10 @@ def planned_outcome(request: ModelRequest) -> ReportColumn | None:
     if record.is_number:
         return None
     if record.plan is None:
-        raise ArgumentValueError(f"the outcome {name!r} is privatized; use logit")
+        raise ArgumentValueError(
+            f"the outcome {name!r} is privatized; use rr.logit for its categories, and "
+            "rr.difference(groups['a'], groups['b']).mean(values) for means of a score"
+        )
     if request.formula is None:
         raise _needs_formula(record.plan.asked)
     return ReportFrame.of(request.frame).joint([name], group=request.group)[0]

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_count, check_instance, check_numbers, cut, quote_list
-from rrstats._names import checked_keywords
+from rrstats._names import MissingMembers, checked_keywords
 from rrstats._typing import (
     Array,
     ColumnLike,
@@ -258,7 +258,7 @@ def _replication_text(counts: UnitCounts) -> str:
 
 @checked_keywords
 @dataclass(frozen=True, eq=False)
-class Tally:
+class Tally(MissingMembers):
     """Counted reports of one mechanism.
 
     Add tallies of equal mechanisms with ``+``; ``sum`` works too.
