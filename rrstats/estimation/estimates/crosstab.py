@@ -353,7 +353,11 @@ class Crosstab(CellProportions):
 
     @property
     def effective_n(self) -> Floats:
-        """Effective sample size of each cell; 0 where the proportion is not in (0, 1)."""
+        """Effective sample size of each cell; 0 where the proportion is not in (0, 1).
+
+        It is the number of direct answers that give the cell's variance.  The one number that
+        `rr.hypotheses.independence` prints is of its test: equal power, averaged over alternatives.
+        """
         inside = np.clip(self.proportions, 0, 1)
         row_variance = self.moments.row_variance
         with np.errstate(divide="ignore", invalid="ignore"):
