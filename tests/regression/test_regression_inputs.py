@@ -171,7 +171,7 @@ def test_reports_are_no_weights_and_no_clusters(people):
     for name in ("weights", "clusters"):
         with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
             rr.linear(people.pay, data, **given(name, people.drinker))
-    with pytest.raises(ArgumentValueError, match=r"'smoker' is privatized.* use logit"):
+    with pytest.raises(ArgumentValueError, match=r"'smoker' is privatized.* use rr.logit"):
         rr.linear(people.smoker, data)
 
 
