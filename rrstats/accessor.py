@@ -20,7 +20,7 @@ from typing import (
 
 import pandas as pd
 
-from rrstats._checks import check_distinct, needing
+from rrstats._checks import check_distinct, cut, needing, quote_list
 from rrstats._display import label
 from rrstats._names import MissingMembers, checked_keywords
 from rrstats._typing import ColumnLike, ColumnName, ColumnNames, FilePath, GroupsLike, RateLike
@@ -397,6 +397,7 @@ class FrameAccessor(CountingAccessor):
         check_names(frame, {"values": values, "by": by, **design.names})
         names = listed(by)
         check_distinct(names, "by")
+        _refuse_public_groups(frame, values, names, request)
         reports = frame.answer(names, request)
         record = frame.records.get(values)
         if record is not None and record.is_number:
@@ -732,6 +733,19 @@ class FrameAccessor(CountingAccessor):
             "epsilon>"
         )
         return "\n".join(filter(None, [methods, _privacy_note(self._data)]))
+
+
+def _refuse_public_groups(
+    frame: ReportFrame, values: Hashable, by: list[Hashable], request: ReportRequest
+) -> None:
+    """Raise where the values are private and the groups are not: an estimate has the means."""
+    known = frame.records
+    if values in known and request.mechanism is None and known.keys().isdisjoint(by):
+        raise ArgumentValueError(
+            f"by must be a private column that has a record, found {quote_list(by)}; for means of "
+            f"the private {cut(values)} in public groups df.rr.estimate({cut(values)}, by=...)"
+            ".mean(), of scores mean([0, 1, 2, 3])"
+        )
 
 
 _MAX_COLUMNS = 10

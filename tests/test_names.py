@@ -22,6 +22,7 @@ from rrstats.regression.results import RegressionResult
 
 M = rr.KRR(["no", "yes"], 0.75)
 REPORTS = ["no"] * 64 + ["yes"] * 36
+PRIVATE = rr.simulate(pd.DataFrame({"a": REPORTS, "g": [0, 1] * 50}), "a", M, seed=1)
 
 WITHOUT_ARGUMENTS = {"mechanisms.Mechanism", "client.SecureGenerator"}
 """Classes whose constructor is that of Python's object."""
@@ -148,6 +149,8 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
             r"'smoker ~ age', df\), found DataFrame and st",
         ),
         (lambda: rr.planning.power(9, p1=0.1, p2=0.2), "no p1; give proportion.  It takes no p2"),
+        (lambda: rr.means(REPORTS, "a", by="b"), r"by='smoker'\); .*by='sex'\).mean\(\[0, 1"),
+        (lambda: PRIVATE.rr.means("a"), r"needs by; .*released.rr.estimate\('income'\).mean\("),
         (lambda: rr.means(pd.DataFrame(), "a", "b"), r"df.rr.means\('age', 'smoker'\)"),
         (lambda: rr.difference(0.3, 0.3), r"goodness_of_fit\(estimate, 0.3\) tests a number"),
         (lambda: rr.privatize(None, "a", total_epsilon=2), r"rr.planning.plan\(columns, 2\)"),
@@ -189,6 +192,14 @@ def test_wrong_keyword_is_answered_by_name_and_reason(call, words):
         call()
     assert isinstance(caught.value, rr.errors.RRStatsError)
     assert len(str(caught.value)) <= 300
+
+
+@pytest.mark.parametrize("name", ["means", "quantiles"])
+def test_a_private_column_in_public_groups_is_sent_to_estimate(name):
+    """Both functions have the groups private; by= of an estimate has them public."""
+    match = r"private column .*, found \['g'\]; .*estimate\('a', by=...\).mean\(\)"
+    with pytest.raises(rr.errors.ArgumentValueError, match=match):
+        getattr(PRIVATE.rr, name)("a", "g")
 
 
 @pytest.mark.parametrize("option", ["tittle", "kind", "xlabel"])
@@ -237,7 +248,7 @@ def test_errors_inside_a_call_pass_unchanged():
 
 def test_a_missing_argument_is_shown_in_a_call():
     """All that are missing, and a call that fits."""
-    with pytest.raises(ArgumentTypeError, match=r"needs proportion; for example rr.*size\(0.02, "):
+    with pytest.raises(ArgumentTypeError, match=r"needs proportion; for example rr.*size\(half_"):
         rr.planning.sample_size(0.02)
     with pytest.raises(ArgumentTypeError, match=r"needs prob_statement; for example rr.*warner\("):
         rr.surveys.warner(["no", "yes"])
@@ -415,7 +426,7 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
         (
             rr,
             "sample_size",
-            r"it is rr.planning.sample_size, as in rr.*size\(0.02, 0.1, 4, epsilon=1\)$",
+            r"it is rr.planning.sample_size, as in rr.*size\(half_width=0.02, .*mechanism=4, eps",
         ),
         (rr.planning, "people at_epsilon design detectable", "it is rr.planning"),
         (
@@ -431,7 +442,21 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
         (rr, "ecwm", "it is rr.surveys.extended_crosswise$"),
         (rr, "direct_question", "it is rr.surveys.direct$"),
         (rr, "privacy_budget", "rr.privacy.compose adds up$"),
-        (rr.mechanisms, "ForcedResponse", "it is rr.surveys.forced_response$"),
+        (
+            rr.mechanisms,
+            "ForcedResponse",
+            "it is rr.surveys.forced_response, .* rr.surveys.two_coin$",
+        ),
+        (rr, "forced_response", "it is rr.surveys.forced_response, .* rr.surveys.two_coin$"),
+        (rr, "survey SurveyDesign", "rr.SampleDesign has weights, strata and clusters"),
+        (rr, "mean mean_by", r"estimate\('score', by='sex'\).mean\("),
+        (rr, "small_area_estimation", r"groups.pooled\(\) borrows strength"),
+        (rr, "budget total_epsilon", r"a frame df.rr.epsilon and df.rr.budget\(\)"),
+        (rr, "budget_plan", r"rr.planning.plan\(columns, 2\)"),
+        (rr, "privatize_number", r"rr.privatize\(df, 'income', rr.number\("),
+        (M, "fit_transform", r"rr.privatize\(answers, mechanism\)"),
+        (M, "get_params", "parameters has the numbers"),
+        (rr.estimate(REPORTS, M), "table params", r"to_frame\(\) has the "),
         (rr, "opendp", "page 'Coming from OpenDP' reads and writes its JSON in ten lines$"),
         (rr.surveys, "devore", "mangat has its matrix, and forced_response"),
         (rr.surveys, "soberanis_cruz", "unrelated_question has its matrix"),
