@@ -308,7 +308,7 @@ class HasMechanism(Protocol):
 def mechanism_of(value: object) -> Mechanism:
     """The mechanism of an estimate or a tally, or a mechanism itself; raises for all else."""
     mechanism = value.mechanism if isinstance(value, HasMechanism) else value
-    rule = f"{A_MECHANISM}, an estimate, or of a frame df.rr.mechanisms['column']"
+    rule = f"{A_MECHANISM}, an estimate, a released frame, or its df.rr.mechanisms['column']"
     check_instance(mechanism, "mechanism", Mechanism, rule)
     return cast(Mechanism, mechanism)
 

@@ -9,12 +9,17 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import pandas as pd
+
 from rrstats._checks import check_number, check_probability
 from rrstats._display import Text, counted
 from rrstats._names import checked_keywords
+from rrstats.mechanisms.attrs import released_records
 from rrstats.mechanisms.base import HasMechanism, Mechanism, mechanism_of
 from rrstats.mechanisms.epsilon import magnitude, round_up, rounded, written
 from rrstats.mechanisms.frame_plans import FramePlan
+from rrstats.mechanisms.plans import dominating
+from rrstats.mechanisms.row_privacy import VOID, row_epsilon
 
 
 def probability_after(prior: float, likelihood_ratio: float) -> float:
@@ -45,14 +50,16 @@ def probability_after(prior: float, likelihood_ratio: float) -> float:
 
 
 @checked_keywords
-def explain(mechanism: Mechanism | HasMechanism | FramePlan, prior: float = 0.05) -> Text:
+def explain(
+    mechanism: Mechanism | HasMechanism | FramePlan | pd.DataFrame, prior: float = 0.05
+) -> Text:
     """Explain what a mechanism's epsilon means for one person, in plain words.
 
     Parameters
     ----------
-    mechanism : Mechanism, Estimate, Tally or FramePlan
-        Any mechanism, an estimate or a tally of its reports, or a plan, whose epsilon is that of
-        all answers of a person together.
+    mechanism : Mechanism, Estimate, Tally, FramePlan or DataFrame
+        Any mechanism, an estimate or a tally of its reports, or a plan or a released frame, whose
+        epsilon is that of all answers of a person together.
     prior : float, default 0.05
         The probability of a true answer of this person before the report is seen, in (0, 1).
 
@@ -73,6 +80,8 @@ def explain(mechanism: Mechanism | HasMechanism | FramePlan, prior: float = 0.05
 most 3. A true answer that had probability 1% before the report has probability at most 3% \
 afterwards, and at least 0.33%.
     """
+    if isinstance(mechanism, pd.DataFrame):
+        return Text(_of_row(mechanism, prior))
     if not isinstance(mechanism, FramePlan):
         return Text("".join(explanation_parts(mechanism_of(mechanism), prior)))
     count = counted(len(mechanism.parts), "part")
@@ -80,6 +89,16 @@ afterwards, and at least 0.33%.
     # All parts have one epsilon, up to the rounding of their prob.
     weakest = max(mechanism.part_mechanisms, key=lambda part: part.max_likelihood_ratio)
     return Text(together + "".join(explanation_parts(weakest, prior)))
+
+
+def _of_row(frame: pd.DataFrame, prior: float) -> str:
+    """What the epsilon of a row means: its reports are as one of a mechanism of this epsilon."""
+    records = released_records(frame)
+    if any(record.simulated for record in records):
+        return f"The privacy of a row is {VOID}."
+    columns = counted(len(records), "private column")
+    together = f"A row has reports of {columns}, which are taken together as one report. "
+    return together + "".join(explanation_parts(dominating(row_epsilon(records)), prior))
 
 
 def explanation_parts(mechanism: Mechanism, prior: float = 0.05) -> tuple[str, str]:

@@ -5,6 +5,7 @@ The words and the references are in ``methods.toml``; all numbers are of the mec
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
@@ -13,16 +14,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from rrstats._checks import check_instance
 from rrstats._display import Text, chance, counted, label
 from rrstats._names import checked_keywords
 from rrstats._version import __version__
 from rrstats.errors import NotIdentifiableError
+from rrstats.mechanisms.attrs import released_records
 from rrstats.mechanisms.base import HasMechanism, Mechanism, mechanism_of
 from rrstats.mechanisms.channel import Entries, multinomial
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.plans import part_label
+from rrstats.mechanisms.row_privacy import row_epsilon
 from rrstats.mechanisms.survey_design import NamedDesign, asked_categories
 from rrstats.mechanisms.surveys import item_rates
 from rrstats.privacy.explanation import explain
@@ -34,14 +38,16 @@ _COUNTS = ("draws", "size", "always", "items", "deck")
 
 
 @checked_keywords
-def methods(mechanism: Mechanism | HasMechanism | FramePlan, question: str | None = None) -> Text:
+def methods(
+    mechanism: Mechanism | HasMechanism | FramePlan | pd.DataFrame, question: str | None = None
+) -> Text:
     """Write the paragraph on a design for a paper or an ethics board.
 
     Parameters
     ----------
-    mechanism : Mechanism, Estimate, Tally or FramePlan
-        Any mechanism, an estimate or a tally of its reports, or a plan, whose parts are described
-        one by one.
+    mechanism : Mechanism, Estimate, Tally, FramePlan or DataFrame
+        Any mechanism, an estimate or a tally of its reports, a plan, whose parts are described
+        one by one, or a released frame, whose private columns are, with the epsilon of a row.
     question : str, optional
         The wording of the question.
 
@@ -63,35 +69,27 @@ its negation; the respondent says whether the statement is true.
     >>> print(paragraph.bibtex.splitlines()[0])
     @article{warner1965,
     """
-    plan = mechanism if isinstance(mechanism, FramePlan) else None
-    asked = mechanism_of(mechanism) if plan is None else plan.part_mechanisms[0]
     kinds = (type(None), str)
     check_instance(question, "question", kinds, "the wording of the question, or left out")
     words = _data().words
-    parts = asked.of_samples
-    design = _design(parts[0])
-    sources = list(design.sources)
-    if len(parts) > 1:
-        sources += design.sources_of_samples
     sentences = []
     if question is not None:
         sentences.append(words["question"].format(question=label(question)))
-    if design.opening:
-        sentences.append(design.opening)
+    if isinstance(mechanism, pd.DataFrame):
+        about, sources = _columns_of(mechanism)
+        is_private = row_epsilon(released_records(mechanism)) < math.inf
+        privacy = words["privacy_of_row"]
     else:
-        sentences.append(words["design"].format(name=design.name, sources=_cited(sources)))
-    if plan is not None:
-        sentences += _parts_of(plan)
-    elif asked.groups is None:
-        sentences += [_procedure(asked), _formula(asked)]
-    else:
-        sentences.append(words["samples"].format(count=len(parts)))
-        for group, part in zip(asked.groups, parts, strict=True):
-            sentences.append(words["sample"].format(group=label(group), procedure=_procedure(part)))
-        sentences.append(_formula(asked))
-    if isinstance(asked.max_likelihood_ratio, Fraction):
+        plan = mechanism if isinstance(mechanism, FramePlan) else None
+        asked = mechanism_of(mechanism) if plan is None else plan.part_mechanisms[0]
+        opening, sources = _opening(asked)
+        about = [opening, *(_steps(asked) if plan is None else _parts_of(plan))]
+        is_private = isinstance(asked.max_likelihood_ratio, Fraction)
+        privacy = words["privacy"]
+    sentences += about
+    if is_private:
         sources.append(_LOCAL_PRIVACY)
-        sentences.append(words["privacy"].format(epsilon_source=_cited([_LOCAL_PRIVACY])))
+        sentences.append(privacy.format(epsilon_source=_cited([_LOCAL_PRIVACY])))
     else:
         sentences.append(words["no_privacy"])
     sentences += [explain(mechanism), words["software"].format(version=__version__)]
@@ -99,6 +97,45 @@ its negation; the respondent says whether the statement is true.
     paragraph = " ".join(sentences)
     bibtex = "\n\n".join(entries)
     return Text(f"{paragraph}\n\n{bibtex}", [("text", paragraph), ("code", bibtex)], bibtex)
+
+
+def _opening(asked: Mechanism) -> tuple[str, list[str]]:
+    """The opening sentence on a mechanism, and its literature."""
+    parts = asked.of_samples
+    design = _design(parts[0])
+    sources = list(design.sources)
+    if len(parts) > 1:
+        sources += design.sources_of_samples
+    named = _data().words["design"].format(name=design.name, sources=_cited(sources))
+    return design.opening or named, sources
+
+
+def _steps(asked: Mechanism) -> list[str]:
+    """The sentences on what happens to an answer, in each sample, and on the estimate."""
+    if asked.groups is None:
+        return [_procedure(asked), _formula(asked)]
+    words = _data().words
+    sentences = [words["samples"].format(count=len(asked.of_samples))]
+    for group, part in zip(asked.groups, asked.of_samples, strict=True):
+        sentences.append(words["sample"].format(group=label(group), procedure=_procedure(part)))
+    return [*sentences, _formula(asked)]
+
+
+def _columns_of(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """The sentences on each private column of a released frame, and their literature."""
+    words = _data().words
+    sentences: list[str] = []
+    sources: list[str] = []
+    for record in released_records(frame):
+        mechanism = record.resolve()
+        opening, cited = _opening(mechanism)
+        sentences += [words["column"].format(column=label(record.name)), opening]
+        if record.plan is not None:
+            count = counted(len(record.plan.parts), "part")
+            sentences.append(words["plan"].format(count=count))
+        sentences += _steps(mechanism)
+        sources += cited
+    return sentences, sources
 
 
 def _parts_of(plan: FramePlan) -> list[str]:

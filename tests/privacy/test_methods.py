@@ -5,6 +5,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from catalogue import EXAMPLES
 
@@ -142,6 +143,8 @@ def test_wrong_arguments_are_named():
     """A name in the place of a mechanism, and a question that is no text."""
     with pytest.raises(rr.errors.ArgumentTypeError, match="mechanism must be a mechanism"):
         methods("warner")
+    with pytest.raises(rr.errors.ArgumentTypeError, match=r"a released frame, or its df\.rr\.mech"):
+        methods({"smokes": rr.KRR(["no", "yes"], 0.75)})
     with pytest.raises(rr.errors.ArgumentTypeError, match="question must be the wording"):
         methods(rr.KRR(["no", "yes"], 0.75), 3)
 
@@ -167,6 +170,39 @@ def test_a_plan_has_a_paragraph_of_all_its_parts():
     explained = str(rr.privacy.explain(plan))
     assert explained.startswith("A person reports one of 2 parts of the plan. Epsilon is 2 ")
     assert explained in text
+
+
+def test_a_frame_has_a_paragraph_of_its_columns_and_the_epsilon_of_a_row():
+    """A paper must not state the loss of one column where a person gives three."""
+    frame = pd.DataFrame({"smokes": ["no", "yes"] * 20, "income": 5.0, "age": 40})
+    frame = rr.privatize(frame, "smokes", ["no", "yes"], epsilon=0.5)
+    frame = rr.privatize(frame, "income", rr.number(0, 10), epsilon=1.5)
+    paragraph = methods(frame, QUESTION)
+    explained = str(rr.explain(frame))
+    assert explained.startswith("A row has reports of 2 private columns, which are taken together")
+    assert "Epsilon is 2 per report." in explained
+    assert explained in paragraph
+    assert "Column smokes: Answers were protected by k-ary randomized response" in paragraph
+    assert "Column income: Answers were protected by a mechanism for numbers" in paragraph
+    assert "Epsilon is 0.5" not in paragraph
+    assert "The columns together are locally differentially private" in paragraph
+    assert paragraph.bibtex.count("@") == 3
+
+
+def test_a_frame_of_a_plan_tells_of_its_coin():
+    """The columns of a plan count once."""
+    plan = rr.planning.plan({"smokes": ["no", "yes"], "drinks": [0, 1, 2]}, 2)
+    frame = pd.DataFrame({"smokes": ["no", "yes"] * 20, "drinks": [0, 1] * 20})
+    frame = rr.privatize(frame, plan)
+    assert "Epsilon is 2 per report." in rr.explain(frame)
+    assert "a public coin" in methods(frame)
+
+
+def test_simulated_columns_are_not_called_private():
+    """Their epsilon is infinite."""
+    frame = pd.DataFrame({"smokes": ["no", "yes"] * 20})
+    paragraph = methods(frame.rr.simulate("smokes", ["no", "yes"], 0.75, seed=1))
+    assert "not locally differentially private. The privacy of a row is void" in paragraph
 
 
 def test_decks_have_numbers_of_cards():
