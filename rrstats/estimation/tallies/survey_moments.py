@@ -688,16 +688,16 @@ class SurveyMoments(EffectiveMoments):
         if self.n and too_small.any():
             notes.append(
                 f"The standard errors of {int(too_small.sum())} of {self.k} categories are smaller "
-                "than the weights and strata alone allow, by chance or because few reports have "
-                "nearly all the weight: do not use them. Intervals, tests, effective_n and "
-                "design_effect do not use them."
+                "than the weights and any strata alone allow, by chance or because few reports "
+                "have nearly all the weight: do not use them. Intervals (but method='wald'), tests, "
+                "effective_n and design_effect do not use them."
             )
         floored = int((self.least_variance > (1 + ROUNDING) * self.variance).sum())
         if self.n and floored and not too_small.any():
             notes.append(
                 f"The standard errors of {floored} of {self.k} categories are by chance below what "
-                "the weights and strata alone give, which intervals, tests, effective_n and "
-                "design_effect use."
+                "the weights and any strata alone give, which intervals (but method='wald'), "
+                "tests, effective_n and design_effect use."
             )
         return notes
 

@@ -845,7 +845,12 @@ def test_a_note_says_where_intervals_use_a_larger_variance_than_the_table_prints
     uneven = np.where(np.arange(200) < 20, np.tile(["yes", "no"], 100), answers)
     noted = rr.estimate(uneven, mechanism, design=alike)
     assert 1 < (noted.moments.least_variance / noted.moments.variance).max() < 2
-    assert any(note.startswith(words) for note in noted.notes)
+    (note,) = [note for note in noted.notes if note.startswith(words)]
+    assert "intervals (but method='wald')" in note
+    printed = noted.interval(method="wald")
+    assert (printed.high - printed.low) / 2 == pytest.approx(
+        stats.t.ppf(0.975, 9) * noted.std_error
+    )
     simple = rr.estimate(answers, mechanism, weights=np.ones(200))
     assert not any("by chance below" in note for note in simple.notes)
 
