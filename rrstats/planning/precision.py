@@ -372,7 +372,8 @@ def half_width(
     proportion : float, mapping or sequence of floats
         The expected true proportion, in [0, 1]; or the relative sizes of all latent classes, or of
         all categories, where the design treats them differently.  With scores, the proportions of
-        all categories.
+        all categories.  0.5 is the worst case of two categories alone: of four, at epsilon 1, the
+        interval of 2,000 people is widest at 0.84.
     mechanism : Mechanism, Estimate, FramePlan, sequence of hashables or int
         A mechanism, or an estimate of an earlier survey that used it, which also knows the sizes of
         latent classes; or the categories, or only their number, of a k-RR with prob or epsilon.

@@ -342,3 +342,13 @@ def test_sample_sizes_take_an_estimate_a_list_and_a_plan():
             sample_size(0.1, 0.2, plan, **options)
     with pytest.raises(rr.errors.ArgumentTypeError, match=r"one of plan\.part_mechanisms"):
         rr.planning.power(1000, 0.2, plan, against=0.1)
+
+
+def test_half_of_the_people_is_the_worst_case_of_two_categories_alone():
+    """With more, a report of k-RR varies most where its own rate, not the proportion, is 1/2."""
+    proportions = np.arange(1, 100) / 100
+    worst = {
+        k: proportions[np.argmax([half_width(2000, p, k, epsilon=1) for p in proportions])]
+        for k in (2, 4)
+    }
+    assert worst == {2: 0.5, 4: 0.84}

@@ -127,6 +127,8 @@ class _Model:
 class PooledGroups(Result):
     """Pooled proportions of groups; coverage of intervals holds on average over groups.
 
+    A ``shrinkage`` of 1 means that a group's estimate is the mean, of 0 that it is its own alone.
+
     Attributes
     ----------
     names : tuple of hashables
