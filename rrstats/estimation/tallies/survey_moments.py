@@ -689,8 +689,8 @@ class SurveyMoments(EffectiveMoments):
             notes.append(
                 f"The standard errors of {int(too_small.sum())} of {self.k} categories are smaller "
                 "than the weights and any strata alone allow, by chance or because few reports "
-                "have nearly all the weight: do not use them. Intervals (but method='wald'), tests, "
-                "effective_n and design_effect do not use them."
+                "have nearly all the weight: do not use them. Intervals (but method='wald'), "
+                "tests, effective_n and design_effect do not use them."
             )
         floored = int((self.least_variance > (1 + ROUNDING) * self.variance).sum())
         if self.n and floored and not too_small.any():
