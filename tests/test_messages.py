@@ -140,7 +140,7 @@ MESSAGES = {
     "a wrong label": (
         lambda: rr.Tally.from_counts({"no": 3, "secret": 4}, M),
         ArgumentValueError,
-        "among the categories ['no', 'yes'], found 1 of 2 labels that are not; ['yes'] have no",
+        "possible reports ['no', 'yes'], found 1 of 2 labels that are not; ['yes'] have no",
     ),
     "a long target": (
         lambda: rr.estimate(["no"], M, target="x" * 300),

@@ -142,7 +142,10 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
         (lambda: rr.planning.sample_size(0.1, 0.1, power=0.8), "rr.planning.people_for_power"),
         (lambda: rr.Tally([64, 36], M), r"rr.Tally.from_counts\(counts, mechanism\)"),
         (lambda: rr.surveys.list_experiment(4, treat="t"), r"rr.regression.list_regression takes"),
-        (lambda: rr.surveys.list_experiment([2, 3], [0, 1]), r"data go to .*list_regression\("),
+        (
+            lambda: rr.surveys.list_experiment([2, 3], [0, 1]),
+            r"data go to rr.estimate\(.*list_regression\(",
+        ),
         (lambda: rr.regression.list_regression([2, 3], [0, 1]), r"give mechanism=rr.*\(3, groups"),
         (
             lambda: rr.logit(pd.DataFrame(), "y ~ x"),
@@ -163,6 +166,7 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
         (lambda: rr.surveys.forced_response(4, 10), r"go to rr.estimate\(rr.Tally.from_counts"),
         (lambda: rr.surveys.two_coin(4, 10), r"go to rr.estimate\(rr.Tally.from_counts"),
         (lambda: rr.surveys.warner(4, 0.3), r"go to rr.estimate\(rr.Tally.from_counts"),
+        (lambda: rr.KRR(4, epsilon=1), r"4 categories without names are range\(4\), counts of"),
         (lambda: rr.estimate(4, 10), r"go to rr.estimate\(rr.Tally.from_counts"),
         (lambda: rr.estimate(counts={"no": 4}, mechanism=M), r"go to rr.estimate\(rr.Tally.from_c"),
         (lambda: rr.estimate({"no": 4, "yes": 6}, M), r"go to rr.estimate\(rr.Tally.from_counts"),

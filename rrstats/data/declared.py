@@ -72,7 +72,8 @@ def declared_list(categories: object) -> list[Any]:
         if categories is None:
             way_on = "; of a number give its bounds, as in rr.number(0, 5000)"
         elif type(categories) is int:
-            way_on = f"; counts of reports go to {FROM_COUNTS}"
+            number = f"{categories} categories without names are range({categories})"
+            way_on = f"; {number}, counts of reports go to {FROM_COUNTS}"
         raise ArgumentTypeError(
             "categories must be a list of the possible answers, "
             f"found {type(categories).__name__}; "

@@ -7,7 +7,7 @@ ends with the kind of report that its respondents give: `yes_or_no`, `numeric_re
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -15,7 +15,13 @@ from typing import Any
 
 import pandas as pd
 
-from rrstats._checks import check_probability, check_whole_number, quote, quote_list
+from rrstats._checks import (
+    check_instance,
+    check_probability,
+    check_whole_number,
+    quote,
+    quote_list,
+)
 from rrstats._typing import CategoriesLike, JsonObject, Labels, NumbersByCategory, Probability
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
@@ -301,6 +307,8 @@ def numbers_by_category(name: str, value: NumbersByCategory, domain: Categories)
     if isinstance(value, Mapping | pd.Series):
         pairs = [(domain.code(label), entry) for label, entry in value.items()]
     else:
+        rule = "a list of numbers, or a mapping such as {'no': 1/6, 'yes': 1/6}"
+        check_instance(value, name, Iterable, rule)
         pairs = list(enumerate(numbers(value, name)))
     by_code = dict(pairs)
     if len(pairs) != domain.k or by_code.keys() != set(range(domain.k)):

@@ -1213,9 +1213,10 @@ def list_experiment(
     """
     if hasattr(items, "__len__"):
         raise ArgumentTypeError(
-            f"items must be a whole number, of control items, found {type_name(items)}; data go "
-            "to rr.regression.list_regression(counts, mechanism=rr.surveys.list_experiment(3, "
-            "groups=(0, 1)), group=treat)"
+            f"items must be a whole number, of control items, found {type_name(items)}; with "
+            "design = rr.surveys.list_experiment(3, groups=(0, 1)) data go to rr.estimate(counts, "
+            "design, group=treat), or rr.regression.list_regression(counts, mechanism=design, "
+            "group=treat)"
         )
     control, treatment = groups_of_two(groups)
     return samples_of_pairs(

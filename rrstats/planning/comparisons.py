@@ -313,9 +313,10 @@ def compare_designs(
         f"designs at epsilon {round_up(epsilon)}: people for a proportion of "
         f"{100 * expected:g}% ± {100 * width:g} points"
     )
-    notes: Notes = ()
+    notes: Notes = ("with two answers k-RR is warner",)
     if left_out:
-        notes = (f"left out, because they need more than 2**40 people: {', '.join(left_out)}",)
+        absent = f"left out, because they need more than 2**40 people: {', '.join(left_out)}"
+        notes = (*notes, absent)
     return DesignTable(title, table, mechanisms, notes, tuple(left_out))
 
 

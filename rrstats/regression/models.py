@@ -435,7 +435,9 @@ def mixed(
     )
     opened = _opened_outcome(link, request)
     groups = open_groups(request, column, opened.column.rows)
-    check_two(opened.outcome.k, "(1 | group)", "rr.logit with clusters in design=")
+    check_two(
+        opened.outcome.k, "(1 | group)", "rr.logit with clusters in design=, or groups.pooled()"
+    )
     opened = opened._replace(absent={**opened.absent, **groups.missing()})
     reports, used = _used_rows(request, opened)
     title = _title(link, reports, used, opened.column.name)

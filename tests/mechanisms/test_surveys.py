@@ -408,7 +408,11 @@ BAD = {
     "forced_response": [
         ((AB, 0.5, [0.25, 0.2]), {}, "prob_truth and prob_forced together must sum to 1"),
         ((AB, 0.5, {"a": 0.25, "c": 0.25}), {}, rf"{OF_AB} numbers for \['a', 'c'\]"),
-        ((AB, 0.5, 0.25), {}, "prob_forced must be a list of numbers"),
+        (
+            (AB, 0.5, 0.25),
+            {},
+            "prob_forced must be a list of numbers, or a mapping such as {'no': 1/6",
+        ),
         ((AB, 0.5, [0.75, -0.25]), {}, r"each of prob_forced must be in \[0, 1\], got -0.25"),
     ],
     "unrelated_question_two_samples": [

@@ -159,6 +159,7 @@ def test_designs_that_take_too_many_people_are_left_out_with_a_word():
     for shown in (repr(found), found._repr_html_()):
         assert "2**40 people: unrelated_question, 1 in 4 yes" in " ".join(shown.split())
     assert () == plain(0.5).left_out
+    assert ("with two answers k-RR is warner",) == plain(0.5).notes
     assert "left out" not in repr(plain(0.5)) + plain(0.5)._repr_html_()
 
 

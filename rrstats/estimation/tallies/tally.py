@@ -632,7 +632,7 @@ def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:
             absent = [space.labels[code] for code in range(space.k) if code not in counted_codes]
             hint = f"; {quote_list(absent)} have no count" if absent else ""
             raise ArgumentValueError(
-                f"counts must have labels among the categories {space.describe()}, found "
+                f"counts must have labels among the possible reports {space.describe()}, found "
                 f"{outside} of {len(pairs)} labels that are not{hint}"
             )
     else:
