@@ -21,6 +21,8 @@ from rrstats._display import Text, chance, counted, label
 from rrstats._names import checked_keywords
 from rrstats._version import __version__
 from rrstats.errors import NotIdentifiableError
+from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.tallies.tally import Tally
 from rrstats.mechanisms.attrs import released_records
 from rrstats.mechanisms.base import HasMechanism, Mechanism, mechanism_of
 from rrstats.mechanisms.channel import Entries, multinomial
@@ -83,7 +85,10 @@ its negation; the respondent says whether the statement is true.
         plan = mechanism if isinstance(mechanism, FramePlan) else None
         asked = mechanism_of(mechanism) if plan is None else plan.part_mechanisms[0]
         opening, sources = _opening(asked)
-        about = [opening, *(_steps(asked) if plan is None else _parts_of(plan))]
+        tally = mechanism.tally if isinstance(mechanism, Estimate) else mechanism
+        coin = _coin(tally.plan) if isinstance(tally, Tally) else []
+        steps = [*coin, *_steps(asked)] if plan is None else _parts_of(plan)
+        about = [opening, *steps]
         is_private = isinstance(asked.max_likelihood_ratio, Fraction)
         privacy = words["privacy"]
     sentences += about
@@ -130,18 +135,22 @@ def _columns_of(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
         mechanism = record.resolve()
         opening, cited = _opening(mechanism)
         sentences += [words["column"].format(column=label(record.name)), opening]
-        if record.plan is not None:
-            count = counted(len(record.plan.parts), "part")
-            sentences.append(words["plan"].format(count=count))
-        sentences += _steps(mechanism)
+        sentences += [*_coin(record.plan), *_steps(mechanism)]
         sources += cited
     return sentences, sources
+
+
+def _coin(plan: FramePlan | None) -> list[str]:
+    """The sentence on the coin of a plan; none for a column without one."""
+    if plan is None:
+        return []
+    return [_data().words["plan"].format(count=counted(len(plan.parts), "part"))]
 
 
 def _parts_of(plan: FramePlan) -> list[str]:
     """The sentences on the parts of a plan: the coin, and what each part reports."""
     words = _data().words
-    sentences = [words["plan"].format(count=counted(len(plan.parts), "part"))]
+    sentences = _coin(plan)
     total = sum(plan.chances)
     for part, weight, mechanism in zip(plan.parts, plan.chances, plan.part_mechanisms, strict=True):
         sentence = words["part"].format(part=part_label(part), chance=chance(weight / total))

@@ -196,6 +196,11 @@ def test_a_frame_of_a_plan_tells_of_its_coin():
     frame = rr.privatize(frame, plan)
     assert "Epsilon is 2 per report." in rr.explain(frame)
     assert "a public coin" in methods(frame)
+    estimate = frame.rr.estimate("smokes")
+    for counted in (estimate, estimate.tally):
+        assert "a public coin, which depends on no answer, picked one of 2 parts" in methods(
+            counted
+        )
 
 
 def test_simulated_columns_are_not_called_private():
