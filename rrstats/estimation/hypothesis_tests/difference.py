@@ -327,6 +327,7 @@ def difference(
     paired : Crosstab, optional
         If the same people gave both reports, apart or as a pair of a plan: the crosstab of the
         first with the second.  People who gave only one of them may be in the estimates too.
+        Without it the two are taken for independent, two columns of the same frame as well.
     method : {"melded", "mover"}, optional
         Intervals and p-values.  "melded" is the default for two independent samples or groups
         without weights, target "population", whose count of each category is binomial (see
