@@ -238,9 +238,9 @@ def test_one_error_counts_the_answers_of_all_columns(tmp_path):
         frame[["x", "z"]].rr.privatize,
         {name: plan[name] for name in "xz"},
     )
-    many = pd.DataFrame({f"c{i}": ["?"] for i in range(9)})
+    many = pd.DataFrame({f"c{i}": ["?", "a"] for i in range(9)})
     found = refused(UnknownAnswersError, "answers", many.rr.privatize, list(many), ["a", "b"], 0.75)
-    assert found.count("1 of 1 answers of column") == 3
+    assert found.count("1 of 2 answers of column") == 3
     assert "; and so in 6 more columns; df.rr.check('c0', ['a', 'b']) lists" in found
     assert len(found) < 600
     together = rr.planning.FramePlan({"y": ["a", "b"], "z": ["a", "b"]}, 1, [("y", "z")])
