@@ -9,7 +9,6 @@ import pytest
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError
-from rrstats.files.batches import BatchRelease
 from rrstats.mechanisms import records as column_records
 from rrstats.randomness.sources import FreshWords, Substream
 
@@ -142,6 +141,8 @@ def test_answers_in_the_place_of_paths_and_columns_are_not_quoted(held, call):
 def test_answers_in_the_place_of_columns_of_files_are_not_quoted(shape, tmp_path):
     """Several words, also in one name, are counted or told by type; so are cells of a table."""
     pa = pytest.importorskip("pyarrow")
+    from rrstats.files.batches import BatchRelease
+
     make = pa.array if shape == "arrow" else shape
     words = dict.fromkeys(WORDS, YES_NO) if shape is dict else make([*WORDS] * 20)
     table = pa.table({"a": [*WORDS]})
