@@ -92,7 +92,7 @@ afterwards, and at least 0.33%.
 
 
 def _of_row(frame: pd.DataFrame, prior: float) -> str:
-    """What the epsilon of a row means: its reports are as one of a mechanism of this epsilon."""
+    """The meaning of a row's epsilon: its reports are as one of a mechanism of this epsilon."""
     records = released_records(frame)
     if any(record.simulated for record in records):
         return f"The privacy of a row is {VOID}."
