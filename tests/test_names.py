@@ -338,6 +338,7 @@ def example_names():
 @pytest.mark.filterwarnings("ignore::rrstats.errors.RRStatsWarning")
 def test_examples_of_the_table_run(tmp_path, monkeypatch):
     """Each call that an error shows fits; files, and a long audit, take these arguments."""
+    pytest.importorskip("formulaic")
     monkeypatch.chdir(tmp_path)
     names = example_names()
     for call, example in answers().examples.items():
